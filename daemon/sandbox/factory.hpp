@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/async/blocking_pool.hpp"
 #include "daemon/sandbox/backend.hpp"
 
 namespace sbx::sandbox {
@@ -37,10 +38,11 @@ struct backend_options {
   process_defaults defaults;
 };
 
-// The backends of this host, all four, whether they can work or not (probe() tells). They live on `executor`: launch()
-// is called on the reactor's own thread, for a parent-death signal follows the thread that forked.
+// The backends of this host, all four, whether they can work or not (probe() tells). They live on the
+// context: launch() moves to its thread for the fork, because a parent-death signal follows the thread that forked.
 using backend_set = std::map<backend_kind, std::shared_ptr<backend>>;
-backend_set make_backends(async::asio::io_context& context, backend_options options);
+// The pool and the context outlive them.
+backend_set make_backends(async::asio::io_context& context, async::blocking_pool& pool, backend_options options);
 
 // "bwrap", "docker", "podman", "none".
 std::string_view name_of(backend_kind kind);

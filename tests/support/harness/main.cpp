@@ -1,25 +1,14 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "tests/support/harness/row.hpp"
 
 namespace sbx::test {
 namespace {
-
-bool failed = false;
-
-std::string environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value && *value ? value : otherwise;
-}
 
 // Remembers whether an assertion failed, so that the daemon's log can be shown then.
 struct failure_listener : doctest::IReporter {
@@ -27,46 +16,19 @@ struct failure_listener : doctest::IReporter {
   void report_query(const doctest::QueryData&) override {}
   void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats&) override {}
-  void test_case_start(const doctest::TestCaseData&) override { failed = false; }
+  void test_case_start(const doctest::TestCaseData&) override { forget_failures(); }
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats&) override {}
-  void test_case_exception(const doctest::TestCaseException&) override { failed = true; }
+  void test_case_exception(const doctest::TestCaseException&) override { note_failure(true); }
   void subcase_start(const doctest::SubcaseSignature&) override {}
   void subcase_end() override {}
-  void log_assert(const doctest::AssertData& data) override { failed = failed || data.m_failed; }
+  void log_assert(const doctest::AssertData& data) override { note_failure(data.m_failed); }
   void log_message(const doctest::MessageData&) override {}
   void test_case_skipped(const doctest::TestCaseData&) override {}
 };
 REGISTER_LISTENER("failure", 1, failure_listener);
 
 }  // namespace
-
-std::string backend() {
-  return environment("SBX_TEST_BACKEND", "bwrap");
-}
-bool isolated() {
-  return backend() != "none";
-}
-bool running_as_root() {
-  return ::geteuid() == 0;
-}
-bool as_ordinary_user() {
-  return environment("SBX_TEST_USER", running_as_root() ? "root" : "user") == "user";
-}
-bool test_failed() {
-  return failed;
-}
-
-void skip(const std::string& feature, const std::string& reason) {
-  const std::string required = "," + environment("SBX_REQUIRE", "") + ",";
-  if (required.find("," + feature + ",") != std::string::npos) {
-    std::fprintf(stderr, "%s is required but missing: %s\n", feature.c_str(), reason.c_str());
-    std::_Exit(1);
-  }
-  std::printf("SKIPPED: %s: %s\n", feature.c_str(), reason.c_str());
-  std::fflush(stdout);
-  std::_Exit(77);
-}
 
 }  // namespace sbx::test
 

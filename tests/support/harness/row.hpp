@@ -14,6 +14,8 @@ bool running_as_root();   // this test program itself
 // `feature` it fails instead.
 [[noreturn]] void skip(const std::string& feature, const std::string& reason);
 
+void note_failure(bool happened);
+void forget_failures();
 bool test_failed();  // some assertion of the current test case has failed
 
 }  // namespace sbx::test

@@ -7,14 +7,19 @@
 
 namespace sbx::proto {
 
-// Fills *target; a fault names the first culprit by JSON pointer. Members not described, wrong types, numbers out of range
-// and NUL where a C string is needed are faults. Integers must be JSON integers (1.0 is none).
-std::optional<fault> decode_value(const json& value, void* target, const shape& type);
+// Members that are not described: a server refuses them, a client skips what newer results have gained.
+enum class unknown_members { refuse, skip };
+
+// Fills *target; a fault names the first culprit by JSON pointer. Unknown members, wrong types, numbers out of range and NUL
+// where a C string is needed are faults. Integers must be JSON integers (1.0 is none).
+std::optional<fault> decode_value(const json& value, void* target, const shape& type,
+                                  unknown_members unknown = unknown_members::refuse);
 
 template <class T>
-tl::expected<T, fault> decode(const json& value) {
+tl::expected<T, fault> decode(const json& value, unknown_members unknown = unknown_members::refuse) {
   T made;
-  if (auto wrong = decode_value(value, &made, shape_of<T>::value)) return tl::unexpected<fault>(std::move(*wrong));
+  if (auto wrong = decode_value(value, &made, shape_of<T>::value, unknown))
+    return tl::unexpected<fault>(std::move(*wrong));
   return made;
 }
 
@@ -41,12 +46,13 @@ std::string encode_text(const T& value) {
 
 // For callers that include nlohmann/json.hpp.
 json encode_json_value(const void* source, const shape& type);
-#ifdef INCLUDE_NLOHMANN_JSON_HPP_
-template <class T>
-json encode(const T& value) {
+template <class T, class Json = json>  // a parameter only so that headers need not know the type
+Json encode(const T& value) {
   return encode_json_value(&value, shape_of<T>::value);
 }
-#endif
+
+// `name` as one step of a JSON pointer ('~' and '/' escaped).
+std::string escape_pointer(std::string_view name);
 
 // Appends `text` as a JSON string, quotes included; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);

@@ -18,15 +18,16 @@ struct parse_limits {
   std::size_t batch_max = 64;     // entries
 };
 
-// The params of a call or the result of a response, alive as long as somebody holds it. Null pointer: absent.
-using document = std::shared_ptr<const json>;
+// The params of a call or the result of a response; shared so that headers need no more of JSON than its name. Null pointer:
+// absent.
+using document = std::shared_ptr<json>;
 
 // A request, or a notification when it has no id.
 struct call {
   call() = default;
   std::optional<request_id> id;
   std::string method;
-  document params;  // an object, or null when absent
+  document params;  // an object, or null when absent; of a notification it may be anything (which then fails to decode)
 };
 
 // An answer to a request of our own.

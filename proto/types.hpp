@@ -28,6 +28,9 @@ struct request_id {
   static void schema_json(json& out);
 };
 
+// The id as JSON text, exactly as it goes on the wire: 7, "a", null.
+std::string to_json_text(const request_id& id);
+
 enum class signal_target { tree, leader };
 template <>
 struct words<signal_target> {

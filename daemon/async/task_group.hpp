@@ -28,10 +28,10 @@ class task_group {
   task_group& operator=(const task_group&) = delete;
 
   // Starts `work`: at once and inline when called on the executor, else posted to it. `what` must be a literal: it names
-  // the task in failures. After cancel(), new tasks start cancelled.
+  // the task in failures. After cancel(), new tasks are destroyed unstarted.
   void spawn(const char* what, task<void> work);
 
-  // Asks every task to end (terminal cancellation), now and those that come later.
+  // Asks every task to end (terminal cancellation); none can be started any more.
   void cancel();
 
   // Answers when no task is left. Does not cancel.

@@ -1,0 +1,126 @@
+#include "daemon/async/task_group.hpp"
+
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
+#include "daemon/async/event.hpp"
+
+namespace sbx::async {
+
+namespace {
+
+failure_sink& default_sink() {
+  static failure_sink sink = [](std::string_view, std::exception_ptr) { std::terminate(); };
+  return sink;
+}
+
+bool is_cancellation(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const boost::system::system_error& e) {
+    return e.code() == asio::error::operation_aborted;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void set_default_failure_sink(failure_sink sink) { default_sink() = std::move(sink); }
+
+struct task_group::state : std::enable_shared_from_this<state> {
+  state(asio::any_io_executor executor_, failure_sink sink_) : executor(std::move(executor_)), sink(std::move(sink_)) {}
+
+  using running_list = std::list<asio::cancellation_signal>;
+
+  // The three below run on the executor, which alone touches `running` and `cancelled`.
+  void start(const char* what, task<void> work) {
+    if (cancelled) return ended();  // destroys the task unstarted
+    const auto place = running.emplace(running.end());
+    auto on_end = [self = shared_from_this(), what, place](std::exception_ptr failure) {
+      self->running.erase(place);
+      self->report(what, failure);
+      self->ended();
+    };
+    asio::co_spawn(executor, std::move(work), asio::bind_cancellation_slot(place->slot(), std::move(on_end)));
+  }
+
+  void report(const char* what, const std::exception_ptr& failure) {
+    if (!failure || is_cancellation(failure)) return;
+    (sink ? sink : default_sink())(what, failure);
+  }
+
+  void cancel_all() {
+    cancelled = true;
+    // A task may end (and leave the list) while it is told; its neighbours may not: completions are never inline here.
+    for (auto at = running.begin(); at != running.end();) {
+      const auto next = std::next(at);
+      at->emit(asio::cancellation_type::terminal);
+      at = next;
+    }
+  }
+
+  void ended() {
+    {
+      const std::lock_guard lock(mutex);
+      --count;
+    }
+    changed.notify_all();
+  }
+
+  const asio::any_io_executor executor;
+  const failure_sink sink;
+  running_list running;
+  bool cancelled = false;
+  signal changed;
+  mutable std::mutex mutex;
+  std::size_t count = 0;
+};
+
+task_group::task_group(asio::any_io_executor executor, failure_sink sink)
+    : state_(std::make_shared<state>(std::move(executor), std::move(sink))) {}
+
+task_group::~task_group() { cancel(); }
+
+void task_group::spawn(const char* what, task<void> work) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    ++state_->count;
+  }
+  asio::dispatch(state_->executor,
+                 [state = state_, what, work = std::move(work)]() mutable { state->start(what, std::move(work)); });
+}
+
+void task_group::cancel() {
+  asio::dispatch(state_->executor, [state = state_] { state->cancel_all(); });
+}
+
+task<void> task_group::join() {
+  const auto state = state_;
+  for (;;) {
+    const auto seen = state->changed.generation();
+    {
+      const std::lock_guard lock(state->mutex);
+      if (state->count == 0) co_return;
+    }
+    auto pending = state->changed.wait_past(seen);
+    co_await std::move(pending);
+  }
+}
+
+std::size_t task_group::size() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->count;
+}
+
+const asio::any_io_executor& task_group::executor() const { return state_->executor; }
+
+}  // namespace sbx::async

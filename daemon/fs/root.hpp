@@ -48,6 +48,7 @@ class root_set {
   // root_gone {root, remedy} when a root's path no longer leads to the pinned directory (deleted, moved, replaced).
   // One stat(2) a root; every file operation does it, and exec, job and pty do it before they start something.
   result<void> check_present() const;
+  result<void> check_present(std::size_t index) const;  // of one root
 
   // As the contract returns paths: relative to the first root ("." for itself), absolute in the others.
   std::string returned_path(const location& where) const;

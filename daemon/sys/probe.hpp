@@ -21,7 +21,7 @@ struct feature {
 bool switched_off(std::string_view feature_name);
 
 // Probes everything (some milliseconds: forks once for user namespaces); call it once, from app, and keep the answer.
-// Names: openat2 close_range pidfd memfd userns overlay seccomp cgroup_v2 idmapped_mounts inotify reflink io_uring landlock
+// Names: openat2 close_range pidfd memfd userns overlay seccomp cgroup_v2 landlock idmapped_mounts inotify
 std::vector<feature> probe_features();
 
 }  // namespace sbx::sys

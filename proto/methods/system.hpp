@@ -17,9 +17,9 @@ struct backend_info {
   std::optional<std::string> cause, remedy, version;
   void describe(visitor& v) {
     v.req("available", available, "Whether it can start a sandbox here.");
-    v.opt("cause", cause, "Why not.");
-    v.opt("remedy", remedy, "What would help.");
-    v.opt("version", version, "Version of the program behind it.");
+    v.req("cause", cause, "Why not, or null.");
+    v.req("remedy", remedy, "What would help, or null.");
+    v.req("version", version, "Version of the program behind it, or null.");
   }
 };
 
@@ -30,7 +30,7 @@ struct feature_info {
   void describe(visitor& v) {
     v.opt("available", available, "Whether this machine has it.");
     v.opt("enforced", enforced, "Whether it is put into effect.");
-    v.opt("reason", reason, "Why not.");
+    v.req("reason", reason, "Why not, or null.");
   }
 };
 
@@ -66,7 +66,7 @@ struct doctor_check {
     v.req("name", name, "What was looked at.");
     v.req("status", status, "How it stands.");
     v.req("detail", detail, "What was found.");
-    v.opt("remedy", remedy, "What would help.");
+    v.req("remedy", remedy, "What would help, or null.");
   }
 };
 

@@ -11,6 +11,7 @@
 #include "daemon/async/event.hpp"
 #include "daemon/rpc/peer.hpp"
 #include "daemon/sys/fd.hpp"
+#include "proto/types.hpp"
 
 namespace sbx::rpc {
 
@@ -22,8 +23,8 @@ class call_context {
 
   virtual const std::shared_ptr<peer>& connection() const = 0;
 
-  // The request's id as compact JSON text (`7`, `"a"`, `null`); empty for a notification.
-  virtual const std::string& id() const = 0;
+  // Nothing for a notification.
+  virtual const std::optional<proto::request_id>& id() const = 0;
 
   // The k-th descriptor that came with the request, once; invalid_params when there is none (any more).
   // What is not taken is closed when the handler has answered.
@@ -38,6 +39,7 @@ class call_context {
   // Why this call is to stop, and the event that tells of it. A method with stop_style::ask watches it (async::until) and
   // answers in its own time; any other is cancelled by Asio as well. Either way what is sent is cancelled or shutting_down,
   // unless the handler finished with an answer of its own before it was stopped.
+  // rpc.cancel and $/cancelRequest are served by the connection itself.
   virtual stop_reason stopped_by() const = 0;
   virtual async::event& stopping() = 0;
 

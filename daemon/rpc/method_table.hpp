@@ -7,17 +7,16 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "daemon/async/task.hpp"
 #include "daemon/rpc/call_context.hpp"
 #include "daemon/rpc/outcome.hpp"
+#include "proto/jsonrpc.hpp"
 
 namespace sbx::rpc {
 
-// `params` is an object (empty when the request had none). A handler runs on the connection's strand; what it throws is
-// answered as internal.
-using handler = std::function<async::task<outcome>(call_context&, nlohmann::json params)>;
+// `params` is an object, or null when the request had none (proto::decode_params knows). A handler runs on the connection's
+// strand; what it throws is answered as internal.
+using handler = std::function<async::task<outcome>(call_context&, proto::document params)>;
 
 enum class ordering {
   concurrent,

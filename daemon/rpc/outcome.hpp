@@ -1,34 +1,27 @@
-// What a call came to: the JSON text of its result, or of its error object.
+// What a call came to: the JSON text of its result, or an error.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include <nlohmann/json_fwd.hpp>
+#include <tl/expected.hpp>
 
 #include "daemon/sys/error.hpp"
+#include "proto/codec.hpp"
+#include "proto/error.hpp"
 
 namespace sbx::rpc {
 
-class outcome {
- public:
-  outcome() : text_("{}") {}
+using outcome = tl::expected<std::string, proto::wire_error>;
 
-  static outcome success(const nlohmann::json& result);
-  static outcome success_text(std::string json) { return outcome(false, std::move(json)); }
-  static outcome failure_text(std::string error_object) { return outcome(true, std::move(error_object)); }
-  // The wire's form of a domain error: code, message, data {kind, errno, details…}.
-  static outcome failure(const error& what);
+// The wire's form of a domain error: same kind, its errno by name, its details.
+proto::wire_error to_wire(const error& what);
 
-  bool failed() const { return failed_; }
-  const std::string& text() const { return text_; }
-  std::string take_text() && { return std::move(text_); }
-
- private:
-  outcome(bool failed, std::string text) : failed_(failed), text_(std::move(text)) {}
-  bool failed_ = false;
-  std::string text_;  // valid JSON, valid UTF-8
-};
+template <class T>
+outcome success(const T& result) {
+  return outcome(proto::encode_text(result));
+}
+inline outcome failure(const error& what) { return tl::unexpected<proto::wire_error>(to_wire(what)); }
+inline outcome failure(proto::wire_error what) { return tl::unexpected<proto::wire_error>(std::move(what)); }
 
 }  // namespace sbx::rpc

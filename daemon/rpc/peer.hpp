@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "daemon/async/event.hpp"
 #include "daemon/async/task.hpp"
 #include "daemon/async/task_group.hpp"
@@ -34,14 +32,13 @@ class peer {
   virtual async::task_group& tasks() = 0;
 
   // Queues a notification. False when the stream part of the queue is full or the connection has ended: nothing was sent.
-  virtual bool notify(std::string_view method, const nlohmann::json& params) = 0;
-  virtual bool notify_text(std::string_view method, std::string_view params_json) = 0;
+  virtual bool notify(std::string_view method, std::string_view params_json) = 0;
   // Waits until notify would be taken: true, or false once the connection has ended. Followers pace themselves by it.
   virtual async::task<bool> room() = 0;
 
-  // Sends a request to the client and awaits its answer: the result, or cancelled (the connection ended), limit (too many
+  // Sends a request to the client and awaits its answer: the result's JSON text, or cancelled (the connection ended), limit (too many
   // at once), internal (it answered with an error). Give it a deadline; giving up is safe, a late answer is dropped.
-  virtual async::task<result<std::string>> request(std::string_view method, const nlohmann::json& params) = 0;
+  virtual async::task<result<std::string>> request(std::string method, std::string params_json) = 0;
 
   std::shared_ptr<connection_state> state;  // api's own
 };

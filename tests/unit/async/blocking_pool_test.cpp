@@ -83,6 +83,7 @@ TEST_CASE("blocking_pool: stuck calls of one key delay no other") {
   const auto begin = std::chrono::steady_clock::now();
   while (free.size() != 0 && std::chrono::steady_clock::now() - begin < 5s) io.run_one_for(100ms);
   CHECK(sum == 5);
+  while (pool.stats().running < 4 && std::chrono::steady_clock::now() - begin < 5s) io.run_one_for(10ms);
   CHECK(pool.stats().running == 4);
   CHECK(pool.stats().queued == 16);
   blocked.cancel();

@@ -1,0 +1,127 @@
+#include "daemon/init/tree.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sbx::init {
+
+namespace {
+
+process_entry* table = nullptr;
+std::size_t capacity = 0;
+
+bool grow() {
+  const std::size_t wanted = capacity ? capacity * 2 : 1024;
+  void* made = mmap(nullptr, wanted * sizeof(process_entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) return false;
+  if (table) {
+    memcpy(made, table, capacity * sizeof(process_entry));
+    munmap(table, capacity * sizeof(process_entry));
+  }
+  table = static_cast<process_entry*>(made);
+  capacity = wanted;
+  return true;
+}
+
+// Fields after the parenthesised name, which may hold anything: so from the last ')'.
+bool read_stat(pid_t pid, process_entry& out) {
+  char path[32], text[1024];
+  char* end = path + sizeof path;
+  char* p = end;
+  const char* tail = "/stat";
+  p -= strlen(tail) + 1;
+  memcpy(p, tail, strlen(tail) + 1);
+  for (pid_t n = pid; n > 0; n /= 10) *--p = static_cast<char>('0' + n % 10);
+  p -= 6;
+  memcpy(p, "/proc/", 6);
+  const int fd = open(p, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (got <= 0) return false;
+  text[got] = 0;
+  char* at = strrchr(text, ')');
+  if (!at || at[1] != ' ') return false;
+  out.pid = pid;
+  out.state = at[2];
+  at += 4;
+  long long field[21] = {};  // from ppid (4) to rss (24)
+  for (auto& value : field) value = strtoll(at, &at, 10);
+  out.ppid = static_cast<pid_t>(field[0]);
+  out.cpu_ticks = field[10] + field[11];
+  out.start_time = static_cast<std::uint64_t>(field[18]);
+  out.rss_pages = field[20];
+  out.beneath = false;
+  return true;
+}
+
+bool alive(const process_entry& entry) { return entry.state != 'Z' && entry.state != 'X'; }
+
+}  // namespace
+
+snapshot read_processes() {
+  std::size_t count = 0;
+  DIR* directory = opendir("/proc");
+  if (!directory) return {nullptr, 0};
+  while (dirent* entry = readdir(directory)) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    if (count == capacity && !grow()) break;
+    if (read_stat(static_cast<pid_t>(atoi(entry->d_name)), table[count])) ++count;
+  }
+  closedir(directory);
+  return {table, count};
+}
+
+// The entry of a pid: /proc lists processes by ascending number.
+static process_entry* find(pid_t pid, std::size_t count) {
+  std::size_t low = 0, high = count;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (table[middle].pid < pid) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < count && table[low].pid == pid ? &table[low] : nullptr;
+}
+
+snapshot read_descendants(pid_t root) {
+  const snapshot all = read_processes();
+  for (std::size_t i = 0; i < all.count; ++i) {
+    process_entry* at = &table[i];
+    std::size_t steps = 0;  // a parent may have changed while we read: no climb may go in circles
+    while (at && at->ppid != root && !at->beneath && steps++ < all.count) at = find(at->ppid, all.count);
+    table[i].beneath = table[i].pid != root && at && steps < all.count;
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.count; ++i)
+    if (table[i].beneath) table[kept++] = table[i];
+  return {table, kept};
+}
+
+std::size_t signal_descendants(int number, pid_t except) {
+  const snapshot below = read_descendants(getpid());
+  std::size_t met = 0;
+  for (std::size_t i = 0; i < below.count; ++i) {
+    const process_entry& entry = below.entries[i];
+    if (!alive(entry) || entry.pid == except) continue;
+    ++met;
+    const int fd = static_cast<int>(syscall(SYS_pidfd_open, entry.pid, 0));
+    if (fd < 0) continue;
+    process_entry now;
+    // The number may have gone to another process between reading and opening; the pidfd holds whoever has it now.
+    if (read_stat(entry.pid, now) && now.start_time == entry.start_time)
+      syscall(SYS_pidfd_send_signal, fd, number, nullptr, 0);
+    close(fd);
+  }
+  return met;
+}
+
+}  // namespace sbx::init

@@ -1,0 +1,127 @@
+// What the daemon and sbx-init say to each other: a fixed header, then plain structs and NUL-separated strings. Header-only
+// and free of allocation, because init uses it without any library. Both ends run on one machine: host byte order.
+//
+// Control (daemon <-> init), stream:   down: setup, anchor (+1 descriptor), list     up: ready (+ devpts), anchor_failed, listed
+// Leash (daemon <-> anchor), stream:   down: spawn (+3… descriptors), signal, status up: started | spawn_failed, exited,
+//                                                                                      closed, state
+// Descriptors ride on the first byte of their message's header. End-of-file from the daemon is the order to end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace sbx::sys::init_wire {
+
+constexpr std::uint32_t version = 1;
+
+enum class message : std::uint32_t {
+  setup = 1,
+  anchor,
+  list,
+  ready = 16,
+  anchor_failed,
+  listed,
+  spawn = 32,
+  signal,
+  status,
+  started = 48,
+  spawn_failed,
+  exited,
+  closed,
+  state,
+};
+
+struct header {
+  message type;
+  std::uint32_t bytes;   // of what follows
+  std::uint32_t serial;  // of the request; repeated in its answer
+  std::uint32_t fds;     // how many ride along
+};
+
+constexpr std::uint32_t spawn_bytes_max = 8u << 20;  // beyond the kernel's own limit on arguments and environment
+constexpr std::uint32_t report_bytes_max = 4u << 20;  // of anything that comes up
+constexpr std::uint32_t spawn_fds_max = 8;
+constexpr std::uint32_t rlimit_count_max = 16;
+constexpr std::uint32_t processes_max = 8192;  // in one `listed` or `state`
+
+struct rlimit_entry {
+  std::uint32_t resource, reserved;
+  std::uint64_t soft, hard;
+};
+
+struct setup {
+  std::uint32_t version;
+  std::uint32_t umask;
+  std::uint32_t rlimit_count;  // 0: commands keep what init has
+  std::uint32_t reserved;
+  rlimit_entry rlimits[rlimit_count_max];
+};
+
+struct ready {
+  std::uint32_t version;
+  std::uint32_t uid, gid;
+  std::uint32_t has_devpts;
+};
+
+struct anchor_failed {
+  std::int32_t error;
+};
+
+// Followed by strings, each ended by NUL: cwd, then root_count roots (cwd must end beneath one; none: anywhere), argv, env.
+struct spawn {
+  std::uint32_t root_count, argv_count, env_count;
+  std::uint32_t flags;
+};
+constexpr std::uint32_t spawn_controlling_terminal = 1;
+
+enum class target : std::uint32_t { tree, leader };
+struct signal {
+  std::uint32_t number;
+  init_wire::target target;
+};
+
+struct started {
+  std::int32_t pid;
+};
+
+enum class stage : std::uint32_t { fork = 1, cwd, exec, stdin_, pty };
+enum class reason : std::uint32_t {
+  other,
+  not_found,
+  not_executable,
+  bad_interpreter,
+  bad_format,
+  bad_cwd,
+  cwd_outside,
+  too_big,
+  resources,
+};
+struct spawn_failed {
+  init_wire::stage stage;
+  init_wire::reason reason;
+  std::int32_t error;
+};
+
+struct exited {
+  std::int32_t wait_status;
+  std::uint32_t reserved;
+  std::int64_t user_us, system_us, max_rss_kib;
+};
+
+// Answer to status: followed by `count` pids of living descendants, the leader included while it lives.
+struct state {
+  std::uint32_t count;
+};
+
+struct process {
+  std::int32_t pid, ppid, leader;  // leader of the command it belongs to, 0 for none
+  std::uint32_t state;             // as in /proc/PID/stat
+  std::int64_t rss_bytes, cpu_ms;
+};
+// Followed by `count` processes.
+struct listed {
+  std::uint32_t count, truncated;
+};
+
+}  // namespace sbx::sys::init_wire

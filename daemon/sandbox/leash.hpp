@@ -18,7 +18,7 @@ struct spawn_request {
   spawn_request() = default;
   std::vector<std::string> argv;  // argv[0] without '/' is looked up in env's PATH, inside
   std::vector<std::string> env;   // "NAME=VALUE", complete
-  std::string cwd_root;           // the root (inside path) beneath which cwd must resolve; empty: no check
+  std::vector<std::string> cwd_roots;  // inside paths: cwd must end up beneath one of them; empty: no check
   std::string cwd;                // absolute path inside
   sys::unique_fd stdin_fd, stdout_fd, stderr_fd;
   std::vector<sys::unique_fd> extra_fds;  // become 3, 4, … (a shell's private descriptors)
@@ -44,7 +44,7 @@ class leash {
   virtual ~leash() = default;
 
   // Once. Answers when the command has been exec'ed: its pid inside. Failure: spawn_failed {stage, errno, reason},
-  // denied (cwd outside cwd_root), sandbox_lost. After a failure nothing of it runs.
+  // denied (cwd outside cwd_roots), sandbox_lost. After a failure nothing of it runs.
   virtual async::task<result<pid_t>> spawn(spawn_request request) = 0;
 
   // Each may be awaited any number of times, before or after the event.

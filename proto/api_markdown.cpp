@@ -10,15 +10,22 @@ namespace {
 
 std::string type_words(const shape& type) {
   switch (type.kind) {
-    case kind::boolean: return "bool";
+    case kind::boolean:
+      return "bool";
     case kind::int64:
-    case kind::uint64: return "integer";
-    case kind::real: return "number";
-    case kind::text: return "string";
+    case kind::uint64:
+      return "integer";
+    case kind::real:
+      return "number";
+    case kind::text:
+      return "string";
     case kind::c_bytes:
-    case kind::any_bytes: return "string or {`base64`}";
-    case kind::raw: return "any";
-    case kind::fd_index: return "{`fd`}";
+    case kind::any_bytes:
+      return "string or {`base64`}";
+    case kind::raw:
+      return "any";
+    case kind::fd_index:
+      return "{`fd`}";
     case kind::word: {
       std::string out;
       for (std::size_t n = 0; n < type.word_count; ++n)
@@ -26,14 +33,19 @@ std::string type_words(const shape& type) {
       return out;
     }
     case kind::optional:
-    case kind::nullable: return type_words(*type.inner) + " or null";
-    case kind::list: return "[" + type_words(*type.inner) + "]";
-    case kind::map: return "{name: " + type_words(*type.inner) + "}";
-    case kind::record: return "object";
+    case kind::nullable:
+      return type_words(*type.inner) + " or null";
+    case kind::list:
+      return "[" + type_words(*type.inner) + "]";
+    case kind::map:
+      return "{name: " + type_words(*type.inner) + "}";
+    case kind::record:
+      return "object";
     case kind::custom: {
       json schema;
       type.schema(schema);
-      return schema.contains("oneOf") ? "`none` `host` `bridge`, {`name`} or {`allow`: [string]}" : "string, integer or null";
+      return schema.contains("oneOf") ? "`none` `host` `bridge`, {`name`} or {`allow`: [string]}"
+                                      : "string, integer or null";
     }
   }
   return {};
@@ -87,8 +99,9 @@ void write_member(const member& m, std::string& out, const std::string& prefix) 
     return;
   }
   if (m.how != member_kind::plain) {
-    to.row(name + mark, "string", std::string(m.text) + (m.how == member_kind::path_in ? " Or `" : " And `") + name +
-                                      "_base64` where it is not UTF-8.");
+    to.row(name + mark, "string",
+           std::string(m.text) + (m.how == member_kind::path_in ? " Or `" : " And `") + name +
+               "_base64` where it is not UTF-8.");
     return;
   }
   const bool optional = !m.required && m.type->kind == kind::optional;
@@ -151,8 +164,10 @@ std::string render_api_markdown() {
   std::string out =
       "# Methods of sbxd\n"
       "Made from the descriptions in `proto/methods` by `sbx-api-doc`; do not edit. A `?` marks what may be absent.\n\n"
-      "The protocol is JSON-RPC 2.0 on a Unix stream socket, one message a line or with LSP headers; `rpc.discover` answers the "
-      "same as an OpenRPC document.\nOf duplicate names in an object the last one counts; numbers that no double can hold are a "
+      "The protocol is JSON-RPC 2.0 on a Unix stream socket, one message a line or with LSP headers; `rpc.discover` "
+      "answers the "
+      "same as an OpenRPC document.\nOf duplicate names in an object the last one counts; numbers that no double can "
+      "hold are a "
       "parse error.\n\n";
   std::string_view family;
   for (const method_entry& method : method_catalog()) {

@@ -86,27 +86,48 @@ std::vector<error_kind> errors_of(std::string_view method) {
 
 std::string_view meaning_of(error_kind kind) {
   switch (kind) {
-    case error_kind::parse_error: return "The message is not valid JSON.";
-    case error_kind::invalid_request: return "The message is not a valid request.";
-    case error_kind::method_not_found: return "There is no such method.";
-    case error_kind::invalid_params: return "The parameters are invalid; `path` is a JSON pointer to the culprit.";
-    case error_kind::internal: return "A bug of the daemon.";
-    case error_kind::cancelled: return "The request was cancelled.";
-    case error_kind::denied: return "Outside the granted workspace, or vetoed by policy; says nothing about the target.";
-    case error_kind::not_found: return "No such file.";
-    case error_kind::no_such_handle: return "An unknown handle, or another session's: the same answer.";
-    case error_kind::limit: return "A cap was reached.";
-    case error_kind::edit_mismatch: return "The text to be replaced is not there exactly once.";
-    case error_kind::sandbox_unavailable: return "The backend cannot start a sandbox.";
-    case error_kind::sandbox_lost: return "The sandbox died before the command had started.";
-    case error_kind::spawn_failed: return "The command did not start.";
-    case error_kind::conflict: return "Exists already with other settings, or changed meanwhile.";
-    case error_kind::io: return "Any other system error.";
-    case error_kind::not_a_file: return "A regular file is needed where something else is.";
-    case error_kind::too_large: return "A size limit would be exceeded.";
-    case error_kind::shutting_down: return "The daemon is draining.";
-    case error_kind::unsupported: return "This backend or kernel cannot do it.";
-    case error_kind::root_gone: return "A root was deleted, moved or replaced since it was opened.";
+    case error_kind::parse_error:
+      return "The message is not valid JSON.";
+    case error_kind::invalid_request:
+      return "The message is not a valid request.";
+    case error_kind::method_not_found:
+      return "There is no such method.";
+    case error_kind::invalid_params:
+      return "The parameters are invalid; `path` is a JSON pointer to the culprit.";
+    case error_kind::internal:
+      return "A bug of the daemon.";
+    case error_kind::cancelled:
+      return "The request was cancelled.";
+    case error_kind::denied:
+      return "Outside the granted workspace, or vetoed by policy; says nothing about the target.";
+    case error_kind::not_found:
+      return "No such file.";
+    case error_kind::no_such_handle:
+      return "An unknown handle, or another session's: the same answer.";
+    case error_kind::limit:
+      return "A cap was reached.";
+    case error_kind::edit_mismatch:
+      return "The text to be replaced is not there exactly once.";
+    case error_kind::sandbox_unavailable:
+      return "The backend cannot start a sandbox.";
+    case error_kind::sandbox_lost:
+      return "The sandbox died before the command had started.";
+    case error_kind::spawn_failed:
+      return "The command did not start.";
+    case error_kind::conflict:
+      return "Exists already with other settings, or changed meanwhile.";
+    case error_kind::io:
+      return "Any other system error.";
+    case error_kind::not_a_file:
+      return "A regular file is needed where something else is.";
+    case error_kind::too_large:
+      return "A size limit would be exceeded.";
+    case error_kind::shutting_down:
+      return "The daemon is draining.";
+    case error_kind::unsupported:
+      return "This backend or kernel cannot do it.";
+    case error_kind::root_gone:
+      return "A root was deleted, moved or replaced since it was opened.";
   }
   return {};
 }

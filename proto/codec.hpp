@@ -10,8 +10,8 @@ namespace sbx::proto {
 // Members that are not described: a server refuses them, a client skips what newer results have gained.
 enum class unknown_members { refuse, skip };
 
-// Fills *target; a fault names the first culprit by JSON pointer. Unknown members, wrong types, numbers out of range and NUL
-// where a C string is needed are faults. Integers must be JSON integers (1.0 is none).
+// Fills *target; a fault names the first culprit by JSON pointer. Unknown members, wrong types, numbers out of range
+// and NUL where a C string is needed are faults. Integers must be JSON integers (1.0 is none).
 std::optional<fault> decode_value(const json& value, void* target, const shape& type,
                                   unknown_members unknown = unknown_members::refuse);
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/bytes.hpp"
@@ -11,7 +10,9 @@ namespace {
 
 using verdict = std::optional<fault>;
 
-verdict wrong(std::string message) { return fault("", std::move(message)); }
+verdict wrong(std::string message) {
+  return fault("", std::move(message));
+}
 
 // Puts a step before the path of what went wrong beneath it.
 verdict beneath(std::string_view step, verdict inner) {
@@ -149,8 +150,8 @@ verdict decoder::value(const json& in, void* target, const shape& type, const li
     case kind::fd_index: {
       const bool shaped = in.is_object() && in.size() == 1 && in.contains("fd");
       if (!shaped) return wrong("must be {\"fd\": K}");
-      return beneath("fd", number(in["fd"], &static_cast<fd_index*>(target)->index, shape_of<std::int64_t>::value,
-                                  between(0, 7)));
+      return beneath(
+          "fd", number(in["fd"], &static_cast<fd_index*>(target)->index, shape_of<std::int64_t>::value, between(0, 7)));
     }
     case kind::word:
       return word(in, target, type);
@@ -177,7 +178,7 @@ verdict decoder::value(const json& in, void* target, const shape& type, const li
 
 struct decoder::record_state {
   visitor v;
-  std::vector<char> given;             // by member
+  std::vector<char> given;              // by member
   const json* encoding_word = nullptr;  // beside a payload
   const json* data = nullptr;
   std::vector<std::pair<std::size_t, const json*>> exact_paths;  // NAME_base64 of member n
@@ -185,7 +186,9 @@ struct decoder::record_state {
 
 constexpr std::string_view exact_suffix = "_base64";
 
-bool is_path(const member& m) { return m.how == member_kind::path_in || m.how == member_kind::path_out; }
+bool is_path(const member& m) {
+  return m.how == member_kind::path_in || m.how == member_kind::path_out;
+}
 
 verdict decoder::member_value(const std::string& name, const json& in, record_state& state) const {
   for (std::size_t n = 0; n < state.v.members.size(); ++n) {
@@ -237,7 +240,8 @@ verdict decoder::finish_path(std::size_t n, record_state& state) const {
 verdict finish_payload(const member& m, const json* data, const json* encoding_word) {
   encoding how = encoding::utf8;
   if (encoding_word) {
-    if (auto bad = decode_value(*encoding_word, &how, shape_of<encoding>::value)) return beneath("encoding", std::move(bad));
+    if (auto bad = decode_value(*encoding_word, &how, shape_of<encoding>::value))
+      return beneath("encoding", std::move(bad));
     if (!data) return m.required ? std::nullopt : beneath("encoding", wrong("needs \"data\""));
   }
   if (!data) return std::nullopt;

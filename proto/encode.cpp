@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/bytes.hpp"
@@ -13,8 +12,12 @@
 namespace sbx::proto {
 namespace {
 
-constexpr std::uint64_t every(std::uint8_t byte) { return 0x0101010101010101ULL * byte; }
-constexpr std::uint64_t zero_bytes(std::uint64_t word) { return (word - every(1)) & ~word & every(0x80); }
+constexpr std::uint64_t every(std::uint8_t byte) {
+  return 0x0101010101010101ULL * byte;
+}
+constexpr std::uint64_t zero_bytes(std::uint64_t word) {
+  return (word - every(1)) & ~word & every(0x80);
+}
 
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);

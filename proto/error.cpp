@@ -20,7 +20,9 @@ std::optional<error_kind> kind_of_word(std::string_view text) {
 
 }  // namespace
 
-int code_of(error_kind kind) { return codes[static_cast<std::size_t>(kind)]; }
+int code_of(error_kind kind) {
+  return codes[static_cast<std::size_t>(kind)];
+}
 
 std::optional<error_kind> kind_of_code(std::int64_t code) {
   for (std::size_t n = 0; n < std::size(codes); ++n)

@@ -10,16 +10,37 @@
 namespace sbx::proto {
 
 enum class error_kind {
-  parse_error, invalid_request, method_not_found, invalid_params, internal, cancelled, denied, not_found, no_such_handle,
-  limit, edit_mismatch, sandbox_unavailable, sandbox_lost, spawn_failed, conflict, io, not_a_file, too_large, shutting_down,
-  unsupported, root_gone
+  parse_error,
+  invalid_request,
+  method_not_found,
+  invalid_params,
+  internal,
+  cancelled,
+  denied,
+  not_found,
+  no_such_handle,
+  limit,
+  edit_mismatch,
+  sandbox_unavailable,
+  sandbox_lost,
+  spawn_failed,
+  conflict,
+  io,
+  not_a_file,
+  too_large,
+  shutting_down,
+  unsupported,
+  root_gone
 };
 template <>
 struct words<error_kind> {
   static constexpr std::string_view list[] = {
-      "parse_error", "invalid_request", "method_not_found", "invalid_params", "internal", "cancelled", "denied", "not_found",
-      "no_such_handle", "limit", "edit_mismatch", "sandbox_unavailable", "sandbox_lost", "spawn_failed", "conflict", "io",
-      "not_a_file", "too_large", "shutting_down", "unsupported", "root_gone"};
+      "parse_error",    "invalid_request", "method_not_found", "invalid_params",
+      "internal",       "cancelled",       "denied",           "not_found",
+      "no_such_handle", "limit",           "edit_mismatch",    "sandbox_unavailable",
+      "sandbox_lost",   "spawn_failed",    "conflict",         "io",
+      "not_a_file",     "too_large",       "shutting_down",    "unsupported",
+      "root_gone"};
 };
 
 int code_of(error_kind kind);

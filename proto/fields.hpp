@@ -1,8 +1,9 @@
-// Described structs: each wire struct lists its members once, in `void describe(visitor& v)`. Decoding with faults, unknown
-// field refusal, encoding, JSON Schema, OpenRPC and docs/api.md all follow from that list (codec.hpp, schema.hpp).
+// Described structs: each wire struct lists its members once, in `void describe(visitor& v)`. Decoding with faults,
+// unknown field refusal, encoding, JSON Schema, OpenRPC and docs/api.md all follow from that list (codec.hpp,
+// schema.hpp).
 //
-// Type-erased on purpose: a member is a pointer and a `shape`, one of a closed set of kinds, so no translation unit that
-// describes or decodes instantiates more than a few pointers.
+// Type-erased on purpose: a member is a pointer and a `shape`, one of a closed set of kinds, so no translation unit
+// that describes or decodes instantiates more than a few pointers.
 //
 //   struct greeting {
 //     greeting() = default;                       // a constructor, so that it is no aggregate (g++ 12 and co_await)
@@ -16,8 +17,8 @@
 //     }
 //   };
 //
-// A required std::optional, and one inside a list or map, is a value that may be null. An optional member that tells absent
-// from null is a nullable<T>. Structs compose by inheriting and calling the base's describe first.
+// A required std::optional, and one inside a list or map, is a value that may be null. An optional member that tells
+// absent from null is a nullable<T>. Structs compose by inheriting and calling the base's describe first.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +26,12 @@
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 #include <tl/expected.hpp>
+#include <vector>
 
 namespace sbx::proto {
 
@@ -46,8 +46,8 @@ struct fault {
 
 enum class encoding { utf8, base64 };
 
-// Bytes given as `data` + `encoding`. Decoding leaves the exact bytes here; encoding picks "utf-8" when they are valid and
-// "base64" otherwise, unless `forced` says which (forced utf-8 replaces invalid sequences and adds "lossy": true).
+// Bytes given as `data` + `encoding`. Decoding leaves the exact bytes here; encoding picks "utf-8" when they are valid
+// and "base64" otherwise, unless `forced` says which (forced utf-8 replaces invalid sequences and adds "lossy": true).
 struct payload {
   payload() = default;
   explicit payload(std::string bytes_, std::optional<encoding> forced_ = std::nullopt)
@@ -124,24 +124,39 @@ std::string_view word(Enum value) {
 class visitor;
 
 enum class kind : std::uint8_t {
-  boolean, int64, uint64, real, text, c_bytes, any_bytes, raw, fd_index, word, optional, nullable, list, map, record, custom
+  boolean,
+  int64,
+  uint64,
+  real,
+  text,
+  c_bytes,
+  any_bytes,
+  raw,
+  fd_index,
+  word,
+  optional,
+  nullable,
+  list,
+  map,
+  record,
+  custom
 };
 
 // What codec and schema know of a type. Which members are set depends on the kind.
 struct shape {
   proto::kind kind;
-  const shape* inner = nullptr;                              // optional, nullable, list, map
-  const std::string_view* words = nullptr;                   // word
+  const shape* inner = nullptr;             // optional, nullable, list, map
+  const std::string_view* words = nullptr;  // word
   std::size_t word_count = 0;
   int (*word_get)(const void*) = nullptr;
   void (*word_set)(void*, int) = nullptr;
-  void* (*add)(void*) = nullptr;                             // optional, nullable, list: makes room for a value
-  void* (*insert)(void*, std::string) = nullptr;             // map
-  std::size_t (*size)(const void*) = nullptr;                // optional (0 or 1), list
-  const void* (*at)(const void*, std::size_t) = nullptr;     // optional, list
-  bool* (*present)(void*) = nullptr;                         // nullable
+  void* (*add)(void*) = nullptr;                          // optional, nullable, list: makes room for a value
+  void* (*insert)(void*, std::string) = nullptr;          // map
+  std::size_t (*size)(const void*) = nullptr;             // optional (0 or 1), list
+  const void* (*at)(const void*, std::size_t) = nullptr;  // optional, list
+  bool* (*present)(void*) = nullptr;                      // nullable
   void (*each)(const void*, void*, void (*)(void*, const std::string&, const void*)) = nullptr;  // map
-  void (*describe)(void*, visitor&) = nullptr;               // record
+  void (*describe)(void*, visitor&) = nullptr;                                                   // record
   void (*with_default)(void*, void (*)(void*, void*)) = nullptr;  // record: calls back with a default-made one
   std::optional<fault> (*decode)(const json&, void*) = nullptr;   // custom
   void (*encode)(const void*, std::string&) = nullptr;
@@ -155,14 +170,20 @@ struct shape_of;
 struct limits {
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::size_t items_min = 0;                                 // of a list or map
+  std::size_t items_min = 0;  // of a list or map
   std::size_t items_max = std::numeric_limits<std::size_t>::max();
-  bool (*accepts)(std::string_view) = nullptr;               // of a string, a list's strings, or a map's names
-  std::string_view expected = {};                            // "must be …"
+  bool (*accepts)(std::string_view) = nullptr;  // of a string, a list's strings, or a map's names
+  std::string_view expected = {};               // "must be …"
 };
-constexpr limits between(std::int64_t min, std::int64_t max) { return {.min = min, .max = max}; }
-constexpr limits at_least(std::int64_t min) { return {.min = min}; }
-constexpr limits items(std::size_t min, std::size_t max) { return {.items_min = min, .items_max = max}; }
+constexpr limits between(std::int64_t min, std::int64_t max) {
+  return {.min = min, .max = max};
+}
+constexpr limits at_least(std::int64_t min) {
+  return {.min = min};
+}
+constexpr limits items(std::size_t min, std::size_t max) {
+  return {.items_min = min, .items_max = max};
+}
 constexpr limits matching(bool (*accepts)(std::string_view), std::string_view expected) {
   return {.accepts = accepts, .expected = expected};
 }
@@ -232,8 +253,8 @@ class visitor {
   std::vector<choice> choices;
 
  private:
-  void add(std::string_view name, std::string_view text, void* target, const shape* type, bool required, member_kind how,
-           limits lim) {
+  void add(std::string_view name, std::string_view text, void* target, const shape* type, bool required,
+           member_kind how, limits lim) {
     members.push_back({name, text, target, type, required, how, lim});
   }
   static const shape& shape_text();
@@ -243,10 +264,15 @@ class visitor {
 // --- The closed set ---
 
 template <class T>
-concept described = requires(T& value, visitor& v) { value.describe(v); };
+concept described = requires(T& value, visitor& v) {
+  value.describe(v);
+};
 template <class T>
-concept worded = requires { words<T>::list[0]; };
-// A type with its own form: static functions decode_json(const json&, T&), encode_json(const T&, text), schema_json(json&).
+concept worded = requires {
+  words<T>::list[0];
+};
+// A type with its own form: static functions decode_json(const json&, T&), encode_json(const T&, text),
+// schema_json(json&).
 template <class T>
 concept customized = requires(const json& in, T& value, std::string& out, json& schema) {
   T::decode_json(in, value);
@@ -254,10 +280,10 @@ concept customized = requires(const json& in, T& value, std::string& out, json& 
   T::schema_json(schema);
 };
 
-#define SBX_PROTO_LEAF(TYPE, KIND)                       \
-  template <>                                            \
-  struct shape_of<TYPE> {                                \
-    static constexpr shape value{.kind = kind::KIND};    \
+#define SBX_PROTO_LEAF(TYPE, KIND)                    \
+  template <>                                         \
+  struct shape_of<TYPE> {                             \
+    static constexpr shape value{.kind = kind::KIND}; \
   };
 SBX_PROTO_LEAF(bool, boolean)
 SBX_PROTO_LEAF(std::int64_t, int64)
@@ -272,23 +298,22 @@ SBX_PROTO_LEAF(fd_index, fd_index)
 
 template <worded T>
 struct shape_of<T> {
-  static constexpr shape value{
-      .kind = kind::word,
-      .words = words<T>::list,
-      .word_count = sizeof(words<T>::list) / sizeof(std::string_view),
-      .word_get = [](const void* p) { return static_cast<int>(*static_cast<const T*>(p)); },
-      .word_set = [](void* p, int n) { *static_cast<T*>(p) = static_cast<T>(n); }};
+  static constexpr shape value{.kind = kind::word,
+                               .words = words<T>::list,
+                               .word_count = sizeof(words<T>::list) / sizeof(std::string_view),
+                               .word_get = [](const void* p) { return static_cast<int>(*static_cast<const T*>(p)); },
+                               .word_set = [](void* p, int n) { *static_cast<T*>(p) = static_cast<T>(n); }};
 };
 
 template <described T>
 struct shape_of<T> {
-  static constexpr shape value{
-      .kind = kind::record,
-      .describe = [](void* p, visitor& v) { static_cast<T*>(p)->describe(v); },
-      .with_default = [](void* context, void (*use)(void*, void*)) {
-        T made;
-        use(context, &made);
-      }};
+  static constexpr shape value{.kind = kind::record,
+                               .describe = [](void* p, visitor& v) { static_cast<T*>(p)->describe(v); },
+                               .with_default =
+                                   [](void* context, void (*use)(void*, void*)) {
+                                     T made;
+                                     use(context, &made);
+                                   }};
 };
 
 template <customized T>
@@ -342,13 +367,18 @@ struct shape_of<std::map<std::string, T>> {
       .inner = &shape_of<T>::value,
       .insert = [](void* p, std::string name) -> void* { return &(*static_cast<self*>(p))[std::move(name)]; },
       .size = [](const void* p) { return static_cast<const self*>(p)->size(); },
-      .each = [](const void* p, void* context, void (*use)(void*, const std::string&, const void*)) {
-        for (const auto& [name, value] : *static_cast<const self*>(p)) use(context, name, &value);
-      }};
+      .each =
+          [](const void* p, void* context, void (*use)(void*, const std::string&, const void*)) {
+            for (const auto& [name, value] : *static_cast<const self*>(p)) use(context, name, &value);
+          }};
 };
 
-inline const shape& visitor::shape_text() { return shape_of<std::string>::value; }
-inline const shape& visitor::shape_optional_text() { return shape_of<std::optional<std::string>>::value; }
+inline const shape& visitor::shape_text() {
+  return shape_of<std::string>::value;
+}
+inline const shape& visitor::shape_optional_text() {
+  return shape_of<std::optional<std::string>>::value;
+}
 
 // The parameters of a method that takes none, and the result of one whose result is not named.
 struct nothing {

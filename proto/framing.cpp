@@ -37,7 +37,9 @@ void frame_parser::feed(std::string_view bytes) {
   buffer_.append(bytes);
 }
 
-void frame_parser::finish() { finished_ = true; }
+void frame_parser::finish() {
+  finished_ = true;
+}
 
 void frame_parser::fail(std::string message) {
   failure_ = wire_error(error_kind::invalid_request, std::move(message));
@@ -131,7 +133,8 @@ std::optional<frame> frame_parser::next_headers() {
     const std::size_t end = rest.find("\r\n\r\n", from);
     if (end == std::string_view::npos) {
       scanned_ = rest.size();
-      if (rest.size() > header_bytes_max) fail("The header is larger than " + std::to_string(header_bytes_max) + " bytes.");
+      if (rest.size() > header_bytes_max)
+        fail("The header is larger than " + std::to_string(header_bytes_max) + " bytes.");
       return std::nullopt;
     }
     if (end > header_bytes_max || !parse_header_block(rest.substr(0, end))) {

@@ -1,7 +1,6 @@
 #include "proto/json_text.hpp"
 
 #include <cstring>
-
 #include <nlohmann/json.hpp>
 
 namespace sbx::proto {
@@ -112,7 +111,11 @@ text_verdict parse_json(std::string_view text, int depth_max, json& into) {
   return text_verdict::ok;
 }
 
-text_outline outline_json(std::string_view text) { return outline(text, false); }
-text_outline outline_config(std::string_view text) { return outline(text, true); }
+text_outline outline_json(std::string_view text) {
+  return outline(text, false);
+}
+text_outline outline_config(std::string_view text) {
+  return outline(text, true);
+}
 
 }  // namespace sbx::proto

@@ -1,11 +1,10 @@
 // JSON text to a document, with the depth known before anything recursive is built. For proto's own .cpp files.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "proto/types.hpp"
 

@@ -12,7 +12,9 @@ bad_message invalid_request(request_id id, std::string message) {
   return bad_message(std::move(id), wire_error(error_kind::invalid_request, std::move(message)));
 }
 
-document keep(json& value) { return std::make_shared<json>(std::move(value)); }
+document keep(json& value) {
+  return std::make_shared<json>(std::move(value));
+}
 
 message classify_response(json& object, request_id id) {
   response made;
@@ -28,8 +30,7 @@ message classify_call(json& object, std::optional<request_id> id) {
   call made;
   made.method = object["method"].get<std::string>();
   if (const auto params = object.find("params"); params != object.end()) {
-    if (!params->is_object() && id)
-      return bad_message(*id, wire_error(fault("", "must be given as a JSON object")));
+    if (!params->is_object() && id) return bad_message(*id, wire_error(fault("", "must be given as a JSON object")));
     made.params = keep(*params);
   }
   made.id = std::move(id);
@@ -77,8 +78,8 @@ bad_message not_json() {
 parsed_frame too_deep(std::string_view text, int depth_max) {
   const text_outline outline = outline_json(text);
   if (!outline.well_formed) return single(not_json());
-  return single(invalid_request(outline.id.value_or(request_id()), "The message is nested more than " +
-                                                                       std::to_string(depth_max) + " levels deep."));
+  return single(invalid_request(outline.id.value_or(request_id()),
+                                "The message is nested more than " + std::to_string(depth_max) + " levels deep."));
 }
 
 }  // namespace
@@ -128,9 +129,13 @@ void append_call(std::string& out, std::string_view method, std::string_view par
 
 }  // namespace
 
-std::string make_result(const request_id& id, std::string_view result_json) { return envelope(id, "result", result_json); }
+std::string make_result(const request_id& id, std::string_view result_json) {
+  return envelope(id, "result", result_json);
+}
 
-std::string make_error(const request_id& id, const wire_error& error) { return envelope(id, "error", error.render()); }
+std::string make_error(const request_id& id, const wire_error& error) {
+  return envelope(id, "error", error.render());
+}
 
 std::string make_request(const request_id& id, std::string_view method, std::string_view params_json) {
   std::string out = "{\"jsonrpc\":\"2.0\",\"id\":";

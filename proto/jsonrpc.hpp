@@ -14,12 +14,12 @@ namespace sbx::proto {
 
 struct parse_limits {
   parse_limits() = default;
-  int depth_max = 64;             // levels of arrays and objects, counted before a DOM is built
-  std::size_t batch_max = 64;     // entries
+  int depth_max = 64;          // levels of arrays and objects, counted before a DOM is built
+  std::size_t batch_max = 64;  // entries
 };
 
-// The params of a call or the result of a response; shared so that headers need no more of JSON than its name. Null pointer:
-// absent.
+// The params of a call or the result of a response; shared so that headers need no more of JSON than its name. Null
+// pointer: absent.
 using document = std::shared_ptr<json>;
 
 // A request, or a notification when it has no id.
@@ -50,8 +50,9 @@ using message = std::variant<call, response, bad_message>;
 
 struct parsed_frame {
   parsed_frame() = default;
-  bool batch = false;             // answers go out as one array (none at all when there is nothing to answer)
-  std::vector<message> messages;  // one, unless a batch; `[]` and too many entries are one bad_message and batch = false
+  bool batch = false;  // answers go out as one array (none at all when there is nothing to answer)
+  std::vector<message>
+      messages;  // one, unless a batch; `[]` and too many entries are one bad_message and batch = false
 };
 
 // Never throws on any input. Of duplicate names in an object the last one counts.

@@ -27,13 +27,13 @@ using session_methods = type_list<session_open, session_attach, session_close, s
 using workspace_methods = type_list<workspace_open, workspace_get, workspace_list, workspace_start, workspace_restart,
                                     workspace_close, workspace_processes>;
 using exec_methods = type_list<exec_run, exec_signal>;
-using job_methods = type_list<job_start, job_collect, job_read, job_follow, job_unfollow, job_wait, job_write, job_signal,
-                              job_stop, job_list>;
+using job_methods = type_list<job_start, job_collect, job_read, job_follow, job_unfollow, job_wait, job_write,
+                              job_signal, job_stop, job_list>;
 using pty_methods = type_list<pty_open, pty_write, pty_resize, pty_read, pty_follow, pty_unfollow, pty_wait, pty_signal,
                               pty_close, pty_list>;
 using shell_methods = type_list<shell_open, shell_run, shell_close>;
-using fs_methods = type_list<fs_read, fs_write, fs_edit, fs_stat, fs_list, fs_glob, fs_grep, fs_mkdir, fs_remove, fs_move,
-                             fs_copy, fs_open, fs_watch, fs_unwatch>;
+using fs_methods = type_list<fs_read, fs_write, fs_edit, fs_stat, fs_list, fs_glob, fs_grep, fs_mkdir, fs_remove,
+                             fs_move, fs_copy, fs_open, fs_watch, fs_unwatch>;
 using policy_methods = type_list<policy_register, policy_unregister>;
 
 template <class... Lists>
@@ -53,6 +53,8 @@ using notifications = type_list<progress_note, job_output_note, job_exited_note,
 
 // Methods whose effect comes before any later request of the connection starts.
 template <class Method>
-constexpr bool is_ordered = requires { requires Method::ordered; };
+constexpr bool is_ordered = requires {
+  requires Method::ordered;
+};
 
 }  // namespace sbx::proto

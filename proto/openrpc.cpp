@@ -1,5 +1,4 @@
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/catalog.hpp"
@@ -54,14 +53,14 @@ std::string make_openrpc() {
                      {"params", params_of(*note.params)}});
   json errors = json::object();
   for (const std::string_view& kind : words<error_kind>::list)
-    errors[std::string(kind)] = error_object(
-        static_cast<error_kind>(&kind - words<error_kind>::list));
-  const json document = {{"openrpc", "1.2.6"},
-                         {"info", {{"title", "sbxd"}, {"version", "1"}, {"description", "Sandboxed workspaces over a Unix socket."}}},
-                         {"methods", std::move(methods)},
-                         {"components", {{"errors", std::move(errors)}}},
-                         {"x-notifications", std::move(notes)},
-                         {"x-client-requests", json::array({method_object(authorize_entry())})}};
+    errors[std::string(kind)] = error_object(static_cast<error_kind>(&kind - words<error_kind>::list));
+  const json document = {
+      {"openrpc", "1.2.6"},
+      {"info", {{"title", "sbxd"}, {"version", "1"}, {"description", "Sandboxed workspaces over a Unix socket."}}},
+      {"methods", std::move(methods)},
+      {"components", {{"errors", std::move(errors)}}},
+      {"x-notifications", std::move(notes)},
+      {"x-client-requests", json::array({method_object(authorize_entry())})}};
   return document.dump();
 }
 

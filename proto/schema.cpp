@@ -167,6 +167,8 @@ void visit_record(const shape& type, void* context, void (*use)(void*, const vis
   });
 }
 
-json schema_of(const shape& type) { return value_schema(type, limits()); }
+json schema_of(const shape& type) {
+  return value_schema(type, limits());
+}
 
 }  // namespace sbx::proto

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/bytes.hpp"
@@ -39,7 +38,9 @@ void request_id::encode_json(const request_id& id, std::string& out) {
     out += "null";
 }
 
-void request_id::schema_json(json& out) { out = {{"type", {"string", "integer", "null"}}}; }
+void request_id::schema_json(json& out) {
+  out = {{"type", {"string", "integer", "null"}}};
+}
 
 std::string to_json_text(const request_id& id) {
   std::string out;
@@ -126,7 +127,9 @@ void fs_glob_result::add(std::string bytes) {
 
 // --- words ---
 
-bool no_nul(std::string_view text) { return text.find('\0') == std::string_view::npos; }
+bool no_nul(std::string_view text) {
+  return text.find('\0') == std::string_view::npos;
+}
 
 bool is_env_name(std::string_view text) {
   return !text.empty() && text.find('=') == std::string_view::npos && no_nul(text);

@@ -40,7 +40,8 @@ struct words<signal_target> {
 enum class outcome { exited, signaled, timed_out, cancelled, stopped, oom_killed, lost };
 template <>
 struct words<outcome> {
-  static constexpr std::string_view list[] = {"exited", "signaled", "timed_out", "cancelled", "stopped", "oom_killed", "lost"};
+  static constexpr std::string_view list[] = {"exited",  "signaled",   "timed_out", "cancelled",
+                                              "stopped", "oom_killed", "lost"};
 };
 
 enum class run_status { running, exited };

@@ -56,7 +56,8 @@ struct exec_run_params : command_params {
     v.opt("stdout", stdout_fd, "The command writes there directly.");
     v.opt("stderr", stderr_fd, "The command writes there directly.");
     v.opt("timeout_ms", timeout_ms, "Not done by then: the whole tree is ended.", duration_limits);
-    v.opt("yield_ms", yield_ms, "Not done by then: answers running, and the command goes on as a job.", duration_limits);
+    v.opt("yield_ms", yield_ms, "Not done by then: answers running, and the command goes on as a job.",
+          duration_limits);
     v.opt("merge_stderr", merge_stderr, "Both streams into stdout.");
     v.opt("max_output_bytes", max_output_bytes, "Of each stream: the first and last half are kept.", max_bytes_limits);
     v.opt("survivors", survivors, "What happens to background descendants.");

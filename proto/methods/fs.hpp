@@ -215,8 +215,8 @@ struct exact_path {
     v.req("path_base64", path_base64, "Its exact bytes.");
   }
 };
-// A list of paths: `names` are exact bytes; on the wire `paths` (lossy) and `exact` for those that are not UTF-8. The order
-// of `names` is the answer's.
+// A list of paths: `names` are exact bytes; on the wire `paths` (lossy) and `exact` for those that are not UTF-8. The
+// order of `names` is the answer's.
 struct fs_glob_result {
   fs_glob_result() = default;
   std::vector<std::string> paths;  // not UTF-8: written lossy, so say it in `exact` too (see add)
@@ -347,11 +347,11 @@ struct fs_unwatch_params : session_params {
   }
 };
 
-#define SBX_FS_METHOD(WORD, PARAMS, RESULT, SUMMARY)                                 \
-  struct fs_##WORD {                                                                 \
-    static constexpr std::string_view name = "fs." #WORD, summary = SUMMARY;         \
-    using params = PARAMS;                                                           \
-    using result = RESULT;                                                           \
+#define SBX_FS_METHOD(WORD, PARAMS, RESULT, SUMMARY)                         \
+  struct fs_##WORD {                                                         \
+    static constexpr std::string_view name = "fs." #WORD, summary = SUMMARY; \
+    using params = PARAMS;                                                   \
+    using result = RESULT;                                                   \
   };
 SBX_FS_METHOD(read, fs_read_params, fs_read_result, "Reads a file, or a part of it.")
 SBX_FS_METHOD(write, fs_write_params, fs_write_result, "Writes a whole file, or appends.")

@@ -79,7 +79,8 @@ struct doctor_result {
 struct stats_result {
   stats_result() = default;
   std::int64_t connections = 0, connections_total = 0, requests_total = 0, sessions = 0, workspaces = 0, sandboxes = 0;
-  std::int64_t jobs = 0, ptys = 0, shells = 0, watches = 0, processes_started = 0, bytes_drained = 0, rss_bytes = 0, fds = 0;
+  std::int64_t jobs = 0, ptys = 0, shells = 0, watches = 0, processes_started = 0, bytes_drained = 0, rss_bytes = 0,
+               fds = 0;
   std::int64_t uptime_ms = 0;
   void describe(visitor& v) {
     v.req("connections", connections, "Open now.");
@@ -122,7 +123,8 @@ struct system_info {
   using result = info_result;
 };
 struct system_doctor {
-  static constexpr std::string_view name = "system.doctor", summary = "Looks for what would keep sandboxes from working.";
+  static constexpr std::string_view name = "system.doctor",
+                                    summary = "Looks for what would keep sandboxes from working.";
   using params = nothing;
   using result = doctor_result;
 };

@@ -34,7 +34,8 @@ struct mount_entry {
     v.req("source", source, "Host directory or file.");
     v.opt("target", target, "Where it appears inside; absent: at the source's own path.");
     v.opt("writable", writable, "Read-only unless said.");
-    v.opt("sha256", sha256, "Of a file: checked on what is mounted.", matching(is_sha256, "must be 64 hexadecimal digits"));
+    v.opt("sha256", sha256, "Of a file: checked on what is mounted.",
+          matching(is_sha256, "must be 64 hexadecimal digits"));
   }
 };
 
@@ -169,7 +170,8 @@ struct workspace_processes_result {
 };
 
 struct workspace_open {
-  static constexpr std::string_view name = "workspace.open", summary = "Opens directories as a workspace with one sandbox.";
+  static constexpr std::string_view name = "workspace.open",
+                                    summary = "Opens directories as a workspace with one sandbox.";
   using params = workspace_open_params;
   using result = workspace_entry;
   static constexpr bool ordered = true;
@@ -190,7 +192,8 @@ struct workspace_start {
   using result = workspace_entry;
 };
 struct workspace_restart {
-  static constexpr std::string_view name = "workspace.restart", summary = "Ends every process; the next use starts afresh.";
+  static constexpr std::string_view name = "workspace.restart",
+                                    summary = "Ends every process; the next use starts afresh.";
   using params = workspace_params;
   using result = workspace_entry;
 };

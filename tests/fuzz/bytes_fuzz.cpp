@@ -1,6 +1,5 @@
 // Any bytes through UTF-8 and base64.
 #include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/bytes.hpp"

@@ -1,6 +1,5 @@
 // The socket's bytes, fed in pieces: framing, then every frame through the envelope and the params of its method.
 #include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/catalog.hpp"
@@ -44,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::uint64_t last_end = 0;
   const auto drain = [&] {
     while (auto one = parser.next()) {
-      if (one->begin < last_end || one->end <= one->begin || one->end > parser.fed() || one->text.size() > 4096) std::abort();
+      if (one->begin < last_end || one->end <= one->begin || one->end > parser.fed() || one->text.size() > 4096)
+        std::abort();
       last_end = one->end;
       for (const message& each : parse_frame(one->text).messages) take(each);
     }

@@ -1,6 +1,5 @@
 // The parameters of each method (first byte: which): what decodes must encode to something that decodes to the same.
 #include <cstdlib>
-
 #include <nlohmann/json.hpp>
 
 #include "proto/catalog.hpp"
@@ -14,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const auto& methods = method_catalog();
   const method_entry& method = methods[data[0] % methods.size()];
   json value;
-  if (parse_json(std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1), 64, value) != text_verdict::ok) return 0;
+  if (parse_json(std::string_view(reinterpret_cast<const char*>(data) + 1, size - 1), 64, value) != text_verdict::ok)
+    return 0;
   struct context {
     const json& value;
     const shape& type;

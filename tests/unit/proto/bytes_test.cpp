@@ -32,7 +32,7 @@ TEST_CASE("bytes: holds back only what could still become a character") {
   CHECK(incomplete_tail("a\xF0\x9F\x98") == 3);
   CHECK(incomplete_tail("a\xE2\x82\xAC") == 0);
   CHECK(incomplete_tail("a\xFF") == 0);
-  CHECK(incomplete_tail("a\xE0\x80") == 0);          // already wrong
+  CHECK(incomplete_tail("a\xE0\x80") == 0);  // already wrong
   CHECK(incomplete_tail("a\x80\x80\x80\x80") == 0);
 }
 
@@ -49,7 +49,8 @@ TEST_CASE("base64: goes round, whatever the length") {
 }
 
 TEST_CASE("base64: refuses what no encoder writes") {
-  for (const char* text : {"Zm8", "Zm8==", "Z===", "====", "Zm9v\n", "Zm9v Zm9", "Zm9=Zm9v", "Zm9", "Zm-_", "Zn==", "Zm9="})
+  for (const char* text :
+       {"Zm8", "Zm8==", "Z===", "====", "Zm9v\n", "Zm9v Zm9", "Zm9=Zm9v", "Zm9", "Zm-_", "Zn==", "Zm9="})
     CHECK_MESSAGE(!base64_decode(text), text);
   CHECK(base64_decode("") == "");
 }

@@ -43,11 +43,14 @@ TEST_CASE("codec: faults name the culprit by JSON pointer") {
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"timeout_ms":-1})") == "/timeout_ms");
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"timeout_ms":"1"})") == "/timeout_ms");
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"timeout_ms":null})") == "/timeout_ms");
-  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"timeout_ms":18446744073709551615})") == "/timeout_ms");
+  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"timeout_ms":18446744073709551615})") ==
+        "/timeout_ms");
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"max_output_bytes":3})") == "/max_output_bytes");
-  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"max_output_bytes":4194305})") == "/max_output_bytes");
+  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"max_output_bytes":4194305})") ==
+        "/max_output_bytes");
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"survivors":"maybe"})") == "/survivors");
-  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"stdin":{"data":"a","fd":0}})").starts_with("/stdin/"));
+  CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"stdin":{"data":"a","fd":0}})")
+            .starts_with("/stdin/"));
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"stdin":{"data":"%","encoding":"base64"}})") ==
         "/stdin/data");
   CHECK(fault_path<exec_run_params>(R"({"workspace":"w","argv":["a"],"stdout":{"fd":8}})") == "/stdout/fd");

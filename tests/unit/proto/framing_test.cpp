@@ -40,8 +40,9 @@ TEST_CASE("framing: lines, with carriage returns and blank lines ignored") {
 }
 
 TEST_CASE("framing: offsets hold when fed byte by byte, in either framing") {
-  for (const std::string& stream : {std::string("[1]\n\n[22]\r\n[333]\n"),
-                                   std::string("Content-Length: 3\r\n\r\n[1]content-type: x\r\nCONTENT-LENGTH:4\r\n\r\n[22]")}) {
+  for (const std::string& stream :
+       {std::string("[1]\n\n[22]\r\n[333]\n"),
+        std::string("Content-Length: 3\r\n\r\n[1]content-type: x\r\nCONTENT-LENGTH:4\r\n\r\n[22]")}) {
     frame_parser whole(1000), bytewise(1000);
     whole.feed(stream);
     const auto expected = all(whole);
@@ -89,8 +90,8 @@ TEST_CASE("framing: refuses a message over the limit") {
 }
 
 TEST_CASE("framing: refuses a header without a valid length") {
-  for (const char* text : {"Content-Length: x\r\n\r\n", "Content-Length: -1\r\n\r\n", "Content-Type: a\r\n\r\n", "C\r\n\r\n",
-                           "Content-Length: 99999999999999999999999\r\n\r\n", "Content-Length:\r\n\r\n",
+  for (const char* text : {"Content-Length: x\r\n\r\n", "Content-Length: -1\r\n\r\n", "Content-Type: a\r\n\r\n",
+                           "C\r\n\r\n", "Content-Length: 99999999999999999999999\r\n\r\n", "Content-Length:\r\n\r\n",
                            "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "content-length: 1 2\r\n\r\n"}) {
     frame_parser parser(100);
     parser.feed(text);

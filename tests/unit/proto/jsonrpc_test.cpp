@@ -16,7 +16,9 @@ bad_message bad(const parsed_frame& parsed) {
   return std::get<bad_message>(parsed.messages[0]);
 }
 
-std::string nested(int levels) { return std::string(static_cast<std::size_t>(levels), '[') + std::string(static_cast<std::size_t>(levels), ']'); }
+std::string nested(int levels) {
+  return std::string(static_cast<std::size_t>(levels), '[') + std::string(static_cast<std::size_t>(levels), ']');
+}
 
 }  // namespace
 
@@ -94,7 +96,8 @@ TEST_CASE("jsonrpc: answers to our own requests are told apart") {
   const auto good = parse_frame(R"({"jsonrpc":"2.0","id":4,"result":{"allow":true}})");
   REQUIRE(std::holds_alternative<response>(good.messages[0]));
   CHECK((*std::get<response>(good.messages[0]).result)["allow"] == true);
-  const auto failed = parse_frame(R"({"jsonrpc":"2.0","id":4,"error":{"code":-32001,"message":"no","data":{"reason":"r"}}})");
+  const auto failed =
+      parse_frame(R"({"jsonrpc":"2.0","id":4,"error":{"code":-32001,"message":"no","data":{"reason":"r"}}})");
   const auto& answer = std::get<response>(failed.messages[0]);
   REQUIRE(answer.error);
   CHECK(answer.error->kind == error_kind::denied);

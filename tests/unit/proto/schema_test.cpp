@@ -40,13 +40,16 @@ TEST_CASE("schema: every method of sections 4 to 6 takes a session, every one th
     const auto family = method.name.substr(0, method.name.find('.'));
     if (family != "system" && family != "rpc" && family != "policy" && method.name != "session.open")
       CHECK_MESSAGE(schema["properties"].contains("session"), method.name);
-    for (const std::string_view name : {"exec.run", "shell.run", "job.collect", "job.read", "job.follow", "pty.read", "pty.follow", "fs.read"})
+    for (const std::string_view name :
+         {"exec.run", "shell.run", "job.collect", "job.read", "job.follow", "pty.read", "pty.follow", "fs.read"})
       if (method.name == name) CHECK_MESSAGE(schema["properties"].contains("encoding"), name);
   }
 }
 
 TEST_CASE("schema: the documentation mentions every method and notification") {
   const std::string text = render_api_markdown();
-  for (const auto& method : method_catalog()) CHECK(text.find("### " + std::string(method.name) + "\n") != std::string::npos);
-  for (const auto& note : notification_catalog()) CHECK(text.find("### " + std::string(note.name) + "\n") != std::string::npos);
+  for (const auto& method : method_catalog())
+    CHECK(text.find("### " + std::string(method.name) + "\n") != std::string::npos);
+  for (const auto& note : notification_catalog())
+    CHECK(text.find("### " + std::string(note.name) + "\n") != std::string::npos);
 }

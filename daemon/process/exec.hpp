@@ -1,0 +1,65 @@
+// exec.run: one command from start to end.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/process/capture.hpp"
+#include "daemon/process/process_tree.hpp"
+
+namespace sbx::process {
+
+enum class survivors_rule { leave, kill };
+
+struct exec_request {
+  exec_request() = default;
+  process::command command;
+  std::string stdin_data;                          // without stdin_fd: fed to the command, then end-of-file
+  std::optional<sys::unique_fd> stdin_fd, stdout_fd, stderr_fd;  // handed over to the command
+  bool merge_stderr = false;
+  std::size_t output_bytes_max = 1u << 20;         // of each stream
+  std::optional<std::chrono::milliseconds> timeout;
+  std::chrono::milliseconds grace{2000};
+  survivors_rule survivors = survivors_rule::leave;
+};
+
+struct exec_result {
+  exec_result() = default;
+  exit_status exit;
+  std::optional<captured> out, err;  // nothing for a stream that was handed over or merged
+  int survivors = 0;
+  std::shared_ptr<process_tree> left;  // the tree, when something of it lives on
+};
+
+// Why an exec is to stop before its end.
+enum class exec_stop { cancel, kill };
+
+// One exec. Lives on its strand.
+class exec : public std::enable_shared_from_this<exec> {
+ public:
+  exec(std::shared_ptr<sandbox::sandbox> box, async::strand strand);
+
+  // Starts, waits and answers. After stop() it answers too, when the whole tree has ended.
+  async::task<result<exec_result>> run(exec_request request);
+
+  // cancel: TERM, grace, KILL. kill: at once. Before the start has happened it takes effect right after.
+  void stop(exec_stop how);
+  void signal(int number, sandbox::signal_target target);
+
+  const async::strand& strand() const { return strand_; }
+  // The process, once started: what a workspace ends at restart.
+  const std::shared_ptr<process_tree>& running() const { return process_; }
+
+ private:
+
+  async::strand strand_;
+  std::shared_ptr<process_tree> process_;
+  std::chrono::milliseconds grace_{2000};
+  std::optional<exec_stop> stopping_;
+  bool started_ = false;
+};
+
+}  // namespace sbx::process

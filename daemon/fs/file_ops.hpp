@@ -121,6 +121,7 @@ struct file_status {
   gid_t gid = 0;
   std::int64_t nlink = 0;
   std::optional<std::string> target;  // of a symlink
+  std::optional<std::string> etag;    // of a regular file that may be read
 };
 
 result<file_status> stat_file(const root_set& roots, const std::string& path, last_link last, const call& how);
@@ -170,7 +171,7 @@ struct grep_request {
   std::string pattern;  // RE2; invalid_params {path "/pattern"} when malformed
   std::optional<std::string> path, glob;
   bool hidden = false, ignored = true, ignore_case = false;
-  std::int64_t context = 0;  // lines before and after, at most 100
+  std::int64_t context = 0;  // lines before and after, at most 1000
   std::int64_t limit = 1000;
 };
 

@@ -18,7 +18,7 @@ namespace sbx::fs {
 namespace {
 
 constexpr std::int64_t limit_max = 10'000;
-constexpr std::int64_t context_max = 100;
+constexpr std::int64_t context_max = 1000;
 constexpr std::size_t reply_bytes_max = 8 << 20;
 
 class grep_run {
@@ -137,7 +137,7 @@ result<std::optional<pattern>> compile_glob(const grep_request& request) {
 
 result<grep_reply> grep(const root_set& roots, const grep_request& request, const call& how) {
   if (request.limit < 1 || request.limit > limit_max) return invalid("/limit", "the limit is from 1 to 10000");
-  if (request.context < 0 || request.context > context_max) return invalid("/context", "the context is at most 100");
+  if (request.context < 0 || request.context > context_max) return invalid("/context", "the context is at most 1000");
   if (how.on_reactor) return needs_pool();
   auto matcher = line_matcher::compile(request);
   if (!matcher) return fail(std::move(matcher.error()));

@@ -36,21 +36,42 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 void set_default_failure_sink(failure_sink sink) { default_sink() = std::move(sink); }
 
+// Where a running task listens for its cancellation.
+struct task_group::handle::place {
+  explicit place(asio::any_io_executor executor_) : executor(std::move(executor_)) {}
+  const asio::any_io_executor executor;
+  asio::cancellation_signal signal;                // touched on the executor alone
+  bool started = false, cancelled = false, ended = false;  // likewise
+};
+
+void task_group::handle::cancel() const {
+  auto place = place_.lock();
+  if (!place) return;
+  const auto executor = place->executor;
+  asio::dispatch(executor, [place = std::move(place)] {
+    place->cancelled = true;
+    if (place->started && !place->ended) place->signal.emit(asio::cancellation_type::terminal);
+  });
+}
+
 struct task_group::state : std::enable_shared_from_this<state> {
   state(asio::any_io_executor executor_, failure_sink sink_) : executor(std::move(executor_)), sink(std::move(sink_)) {}
 
-  using running_list = std::list<asio::cancellation_signal>;
+  using place = handle::place;
+  using running_list = std::list<std::shared_ptr<place>>;
 
   // The three below run on the executor, which alone touches `running` and `cancelled`.
-  void start(const char* what, task<void> work) {
-    if (cancelled) return ended();  // destroys the task unstarted
-    const auto place = running.emplace(running.end());
-    auto on_end = [self = shared_from_this(), what, place](std::exception_ptr failure) {
-      self->running.erase(place);
+  void start(const char* what, task<void> work, std::shared_ptr<place> where) {
+    if (cancelled || where->cancelled) return ended();  // destroys the task unstarted
+    where->started = true;
+    const auto at = running.insert(running.end(), where);
+    auto on_end = [self = shared_from_this(), what, at](std::exception_ptr failure) {
+      (*at)->ended = true;
+      self->running.erase(at);
       self->report(what, failure);
       self->ended();
     };
-    asio::co_spawn(executor, std::move(work), asio::bind_cancellation_slot(place->slot(), std::move(on_end)));
+    asio::co_spawn(executor, std::move(work), asio::bind_cancellation_slot(where->signal.slot(), std::move(on_end)));
   }
 
   void report(const char* what, const std::exception_ptr& failure) {
@@ -63,7 +84,8 @@ struct task_group::state : std::enable_shared_from_this<state> {
     // A task may end (and leave the list) while it is told; its neighbours may not: completions are never inline here.
     for (auto at = running.begin(); at != running.end();) {
       const auto next = std::next(at);
-      at->emit(asio::cancellation_type::terminal);
+      const auto where = *at;
+      if (!where->ended) where->signal.emit(asio::cancellation_type::terminal);
       at = next;
     }
   }
@@ -90,13 +112,18 @@ task_group::task_group(asio::any_io_executor executor, failure_sink sink)
 
 task_group::~task_group() { cancel(); }
 
-void task_group::spawn(const char* what, task<void> work) {
+task_group::handle task_group::spawn(const char* what, task<void> work) {
+  auto where = std::make_shared<handle::place>(state_->executor);
+  handle made;
+  made.place_ = where;
   {
     const std::lock_guard lock(state_->mutex);
     ++state_->count;
   }
-  asio::dispatch(state_->executor,
-                 [state = state_, what, work = std::move(work)]() mutable { state->start(what, std::move(work)); });
+  asio::dispatch(state_->executor, [state = state_, what, work = std::move(work), where = std::move(where)]() mutable {
+    state->start(what, std::move(work), std::move(where));
+  });
+  return made;
 }
 
 void task_group::cancel() {

@@ -27,9 +27,21 @@ class task_group {
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
 
+  // One task of a group, to cancel it alone. Outlives task and group harmlessly.
+  class handle {
+   public:
+    handle() = default;
+    void cancel() const;
+
+   private:
+    friend class task_group;
+    struct place;
+    std::weak_ptr<place> place_;
+  };
+
   // Starts `work`: at once and inline when called on the executor, else posted to it. `what` must be a literal: it names
   // the task in failures. After cancel(), new tasks are destroyed unstarted.
-  void spawn(const char* what, task<void> work);
+  handle spawn(const char* what, task<void> work);
 
   // Asks every task to end (terminal cancellation); none can be started any more.
   void cancel();

@@ -11,6 +11,7 @@
 #include "daemon/async/task.hpp"
 #include "daemon/async/task_group.hpp"
 #include "daemon/rpc/outcome.hpp"
+#include "proto/jsonrpc.hpp"
 
 namespace sbx::rpc {
 
@@ -36,9 +37,9 @@ class peer {
   // Waits until notify would be taken: true, or false once the connection has ended. Followers pace themselves by it.
   virtual async::task<bool> room() = 0;
 
-  // Sends a request to the client and awaits its answer: the result's JSON text, or cancelled (the connection ended), limit (too many
+  // Sends a request to the client and awaits its answer: its result, or cancelled (the connection ended), limit (too many
   // at once), internal (it answered with an error). Give it a deadline; giving up is safe, a late answer is dropped.
-  virtual async::task<result<std::string>> request(std::string method, std::string params_json) = 0;
+  virtual async::task<result<proto::document>> request(std::string method, std::string params_json) = 0;
 
   std::shared_ptr<connection_state> state;  // api's own
 };

@@ -94,3 +94,21 @@ TEST_CASE("task_group: destroying it cancels what runs") {
   io.run();
   CHECK(ended == 1);
 }
+
+TEST_CASE("task_group: one task can be cancelled alone, before or after its end too") {
+  asio::io_context io;
+  int ended = 0;
+  task_group group(io.get_executor());
+  const auto first = group.spawn("first", forever(ended));
+  group.spawn("second", forever(ended));
+  io.poll();
+  first.cancel();
+  io.poll();
+  CHECK(ended == 1);
+  CHECK(group.size() == 1);
+  first.cancel();
+  group.cancel();
+  io.run();
+  first.cancel();
+  CHECK(ended == 2);
+}

@@ -8,6 +8,8 @@
 #include <cstring>
 
 #include "tests/bench/commands.hpp"
+#include "tests/bench/files.hpp"
+#include "tests/bench/jobs.hpp"
 
 namespace {
 
@@ -36,5 +38,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   sbx::bench::measure_commands(table);
+  sbx::bench::measure_jobs(table);
+  sbx::bench::measure_files(table);
   return has(argc, argv, "--ci") && !table.within(2.5) ? 1 : 0;
 }

@@ -39,8 +39,8 @@ std::string lines_without(std::string_view text, std::string_view name, std::uin
 }  // namespace
 
 std::string merge_passwd(std::string_view image_passwd, const account& who) {
-  return who.name + ":x:" + std::to_string(who.uid) + ":" + std::to_string(who.gid) + "::" + who.home + ":" + who.shell + "\n" +
-         lines_without(image_passwd, who.name, who.uid, 7);
+  return who.name + ":x:" + std::to_string(who.uid) + ":" + std::to_string(who.gid) + "::" + who.home + ":" +
+         who.shell + "\n" + lines_without(image_passwd, who.name, who.uid, 7);
 }
 
 std::string merge_group(std::string_view image_group, std::string_view name, gid_t gid) {

@@ -20,7 +20,8 @@ struct account {
 std::string merge_passwd(std::string_view image_passwd, const account& who);
 std::string merge_group(std::string_view image_group, std::string_view name, gid_t gid);
 
-// The account an image's USER ("name", "uid", either with ":group") means; its home is "/" where the image does not say.
+// The account an image's USER ("name", "uid", either with ":group") means; its home is "/" where the image does not
+// say.
 account find_account(std::string_view image_passwd, std::string_view user);
 
 }  // namespace sbx::sandbox

@@ -37,7 +37,8 @@ bool path_less(const late_bind& a, const late_bind& b) {
 
 class planner {
  public:
-  planner(const spec& wanted, const bwrap_inputs& inputs) : wanted_(wanted), in_(inputs), next_fd_(inputs.first_free_fd) {}
+  planner(const spec& wanted, const bwrap_inputs& inputs)
+      : wanted_(wanted), in_(inputs), next_fd_(inputs.first_free_fd) {}
 
   bwrap_plan make() {
     plan_.home = choose_home(wanted_, in_.host.identity.home);
@@ -130,8 +131,10 @@ class planner {
   std::string passwd() const {
     const auto& who = in_.host.identity;
     const std::string_view shell = in_.host.has_bash ? "/bin/bash" : "/bin/sh";
-    const auto line = [&](const std::string& name, unsigned uid, unsigned gid, const std::string& home, std::string_view with) {
-      return name + ":x:" + std::to_string(uid) + ":" + std::to_string(gid) + "::" + home + ":" + std::string(with) + "\n";
+    const auto line = [&](const std::string& name, unsigned uid, unsigned gid, const std::string& home,
+                          std::string_view with) {
+      return name + ":x:" + std::to_string(uid) + ":" + std::to_string(gid) + "::" + home + ":" + std::string(with) +
+             "\n";
     };
     std::string text = line(who.user, who.uid, who.gid, plan_.home, shell);
     if (who.uid != 0) text += line("root", 0, 0, "/root", "/usr/sbin/nologin");
@@ -226,7 +229,9 @@ class planner {
 
 }  // namespace
 
-bwrap_plan plan_bwrap(const spec& wanted, const bwrap_inputs& inputs) { return planner(wanted, inputs).make(); }
+bwrap_plan plan_bwrap(const spec& wanted, const bwrap_inputs& inputs) {
+  return planner(wanted, inputs).make();
+}
 
 std::string choose_home(const spec& wanted, const std::string& host_home) {
   const auto is_free = [&](const std::string& home) {
@@ -237,8 +242,10 @@ std::string choose_home(const spec& wanted, const std::string& host_home) {
     return true;
   };
   // A home in a system directory (a service user's) could not be made there.
-  constexpr auto system = std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/sys", "/dev"});
-  const bool is_system = std::any_of(system.begin(), system.end(), [&](auto path) { return is_within(host_home, path); });
+  constexpr auto system =
+      std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/lib", "/etc", "/proc", "/sys", "/dev"});
+  const bool is_system =
+      std::any_of(system.begin(), system.end(), [&](auto path) { return is_within(host_home, path); });
   if (host_home.size() > 1 && !is_system && is_free(host_home)) return host_home;
   for (const std::string candidate : {"/home/sbx", "/var/home/sbx", "/run/sbx/home"})
     if (is_free(candidate)) return candidate;

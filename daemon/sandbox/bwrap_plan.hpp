@@ -39,12 +39,12 @@ struct verified_mount {
 struct bwrap_inputs {
   bwrap_inputs() = default;
   host_facts host;
-  std::shared_ptr<sys::unique_fd> init;     // O_PATH of sbx-init
+  std::shared_ptr<sys::unique_fd> init;  // O_PATH of sbx-init
   std::vector<extra_bind> extra;
   std::map<std::string, verified_mount> verified;  // by the mount's target
-  std::vector<std::string> init_arguments;  // after its name
-  int status_fd = 4;                        // bwrap's --info-fd
-  int first_free_fd = 6;                    // descriptors of the plan are numbered from here
+  std::vector<std::string> init_arguments;         // after its name
+  int status_fd = 4;                               // bwrap's --info-fd
+  int first_free_fd = 6;                           // descriptors of the plan are numbered from here
 };
 
 struct bwrap_plan {
@@ -52,12 +52,13 @@ struct bwrap_plan {
   std::vector<std::string> arguments;  // for --args, up to and without "--"
   std::vector<std::string> command;    // what follows "--"
   std::vector<plan_descriptor> descriptors;
-  std::string home;                    // inside
+  std::string home;  // inside
 };
 
 bwrap_plan plan_bwrap(const spec& wanted, const bwrap_inputs& inputs);
 
-// The home directory inside: the host's own path, or, where that is, holds or lies in a root or mount target, a spare one.
+// The home directory inside: the host's own path, or, where that is, holds or lies in a root or mount target, a spare
+// one.
 std::string choose_home(const spec& wanted, const std::string& host_home);
 
 }  // namespace sbx::sandbox

@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstdio>
 
 #include "daemon/sandbox/unavailable.hpp"
 
@@ -49,7 +48,8 @@ result<sys::unique_fd> listen_in(sys::fd_ref directory) {
 }
 
 result<void> make_file(sys::fd_ref directory, const std::string& name, std::string_view content, mode_t mode) {
-  const sys::unique_fd file(::openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const sys::unique_fd file(
+      ::openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return fail_system(errno, "making a container's file", name);
   if (::write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()) ||
       ::fchmod(file.get(), mode) != 0)
@@ -61,7 +61,8 @@ void remove_directory(const std::string& path) {
   const sys::unique_fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory) return;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(::dup(directory.get())), ::closedir);
-  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) ::unlinkat(directory.get(), entry->d_name, 0);
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr)
+    ::unlinkat(directory.get(), entry->d_name, 0);
   ::rmdir(path.c_str());
 }
 
@@ -83,9 +84,13 @@ result<std::unique_ptr<container_link>> container_link::make(asio::io_context& c
 
 container_link::container_link(asio::io_context& context, std::string directory, sys::unique_fd directory_fd,
                                sys::unique_fd listener)
-    : directory_(std::move(directory)), directory_fd_(std::move(directory_fd)), listener_(context, listener.release()) {}
+    : directory_(std::move(directory)),
+      directory_fd_(std::move(directory_fd)),
+      listener_(context, listener.release()) {}
 
-container_link::~container_link() { close(); }
+container_link::~container_link() {
+  close();
+}
 
 void container_link::close() {
   boost::system::error_code ignored;
@@ -114,7 +119,8 @@ result<std::string> container_link::add_copy(const std::string& name, sys::fd_re
 async::task<result<sys::unique_fd>> container_link::accept_from(pid_t pid) {
   for (;;) {
     boost::system::error_code failed;
-    co_await listener_.async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, failed));
+    co_await listener_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                  asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return fail(error_kind::cancelled, "no longer waiting for a container");
     sys::unique_fd peer(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!peer && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)) continue;

@@ -3,11 +3,10 @@
 
 #include <sys/types.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
-
-#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "daemon/async/task.hpp"
 #include "daemon/sys/fd.hpp"
@@ -28,8 +27,8 @@ class container_link {
   result<std::string> add_file(const std::string& name, const std::string& content);
   result<std::string> add_copy(const std::string& name, sys::fd_ref content, mode_t mode);
 
-  // The connection of the process `pid` (as this pid namespace sees it); whoever else connects is turned away. Throws when
-  // cancelled: give it a deadline.
+  // The connection of the process `pid` (as this pid namespace sees it); whoever else connects is turned away. Throws
+  // when cancelled: give it a deadline.
   async::task<result<sys::unique_fd>> accept_from(pid_t pid);
 
   // No more connections, and no way left to the directory.
@@ -39,7 +38,8 @@ class container_link {
   std::string reason() const;
 
  private:
-  container_link(async::asio::io_context& context, std::string directory, sys::unique_fd directory_fd, sys::unique_fd listener);
+  container_link(async::asio::io_context& context, std::string directory, sys::unique_fd directory_fd,
+                 sys::unique_fd listener);
 
   std::string directory_;
   sys::unique_fd directory_fd_;

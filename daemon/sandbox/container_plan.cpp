@@ -93,7 +93,8 @@ class planner {
   // A tmpfs of the user's own. Only docker takes its owner by number; podman gives it to the container's user.
   void add_home() {
     if (in_.home.empty() || is_covered(in_.home)) return;
-    const auto bytes = std::to_string(std::max<std::int64_t>(wanted_.limits.tmp_bytes.value_or(default_home_bytes), 4096));
+    const auto bytes =
+        std::to_string(std::max<std::int64_t>(wanted_.limits.tmp_bytes.value_or(default_home_bytes), 4096));
     if (wanted_.backend == backend_kind::podman)
       return add({"--mount", "type=tmpfs,destination=" + in_.home + ",tmpfs-mode=0700,chown=true,tmpfs-size=" + bytes});
     auto owner = *container_user(wanted_, in_.rootless, in_.uid, in_.gid);

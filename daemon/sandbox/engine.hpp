@@ -1,40 +1,33 @@
-// A container engine through its own command line, asynchronously: nothing waits on the reactor, no output is unbounded.
+// A container engine through its own command line, asynchronously: nothing waits on the reactor, no output is
+// unbounded.
 #pragma once
 
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/async/task.hpp"
-#include "daemon/sandbox/helper.hpp"
+#include "daemon/sandbox/program.hpp"
 #include "daemon/sandbox/spec.hpp"
 
 namespace sbx::sandbox {
 
-struct engine_answer {
-  engine_answer() = default;
-  int code = 0;                // exit code; 128 + n after signal n
-  std::string output, errors;  // stdout's beginning, stderr's end
-};
-
 class engine {
  public:
   // `program` is a path, or a name that is looked up in the daemon's PATH now, once for all.
-  engine(async::asio::io_context& context, helper_keeper& keeper, backend_kind kind, const std::string& program);
+  engine(helper_keeper& keeper, backend_kind kind, const std::string& program);
 
   backend_kind kind() const { return kind_; }
 
   // Runs `program arguments…` with the daemon's own environment. A failure to run it at all, or to end in time, is
   // sandbox_unavailable; a code other than 0 is an answer. When the caller is cancelled, the program is killed.
   // `on_errors` is told of each piece of stderr as it comes.
-  async::task<result<engine_answer>> run(std::vector<std::string> arguments, std::chrono::milliseconds limit,
-                                         pipe_reader::observer on_errors = {}, std::size_t output_bytes_max = 256 * 1024);
+  async::task<result<program_answer>> run(std::vector<std::string> arguments, std::chrono::milliseconds limit,
+                                          pipe_reader::observer on_errors = {},
+                                          std::size_t output_bytes_max = 256 * 1024);
 
  private:
-  async::asio::io_context& context_;
   helper_keeper& keeper_;
   backend_kind kind_;
   std::string name_;

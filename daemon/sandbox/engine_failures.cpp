@@ -20,17 +20,21 @@ constexpr auto docker_failures = std::to_array<known_failure>({
     {"does not match the", "platform", "the image is for another platform: choose one built for this machine"},
     {"pull access denied", "", "check the image's name, or log in to its registry: docker login"},
     {"unauthorized", "", "log in to the image's registry: docker login"},
-    {"requested access to the resource is denied", "", "check the image's name, or log in to its registry: docker login"},
+    {"requested access to the resource is denied", "",
+     "check the image's name, or log in to its registry: docker login"},
     {"manifest unknown", "", "check the image's name and tag"},
     {"manifest for", "not found", "check the image's name and tag"},
     {"invalid reference format", "", "check how the image's name is spelt"},
     {"repository name must be lowercase", "", "check how the image's name is spelt"},
-    {"no such host", "", "the registry's name does not resolve: check the network, or load the image beforehand", retry::worthwhile},
+    {"no such host", "", "the registry's name does not resolve: check the network, or load the image beforehand",
+     retry::worthwhile},
     {"emporary failure in name resolution", "", "check the network, or load the image beforehand", retry::worthwhile},
-    {"dial tcp", "", "the registry cannot be reached: check the network, or load the image beforehand", retry::worthwhile},
+    {"dial tcp", "", "the registry cannot be reached: check the network, or load the image beforehand",
+     retry::worthwhile},
     {"i/o timeout", "", "the registry does not answer: try again", retry::worthwhile},
     {"TLS handshake timeout", "", "the registry does not answer: try again", retry::worthwhile},
-    {"toomanyrequests", "", "the registry's rate limit is reached: log in to it, or try again later", retry::worthwhile},
+    {"toomanyrequests", "", "the registry's rate limit is reached: log in to it, or try again later",
+     retry::worthwhile},
     {"no space left on device", "", "free disk space: docker system prune", retry::worthwhile},
     {"bind source path does not exist", "", "the engine does not see this host's files: use an engine on this machine"},
     {"etwork", "not found", "create the network first: docker network create NAME"},
@@ -50,7 +54,9 @@ constexpr auto docker_failures = std::to_array<known_failure>({
     {"nknown shorthand flag", "", "a profile's engine_args or run_args are wrong"},
 });
 
-bool says(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool says(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 }  // namespace
 

@@ -28,12 +28,12 @@ process_defaults note_process_defaults();
 
 struct backend_options {
   backend_options() = default;
-  std::string init_path;         // sbx-init; empty: beside the running program, else ../libexec/sbx/sbx-init
-  std::string bwrap_path;        // a path, or a name looked up in PATH; empty: SBX_BWRAP, else "bwrap"
-  std::string docker_path;       // likewise: SBX_DOCKER, else "docker"
-  std::string podman_path;       // likewise: SBX_PODMAN, else "podman"
-  std::string socket_path;       // of the daemon: with its uid the label of what it leaves in an engine
-  std::string runtime_directory; // 0700, the daemon's own, beside its socket: for the one-shot sockets of containers
+  std::string init_path;          // sbx-init; empty: beside the running program, else ../libexec/sbx/sbx-init
+  std::string bwrap_path;         // a path, or a name looked up in PATH; empty: SBX_BWRAP, else "bwrap"
+  std::string docker_path;        // likewise: SBX_DOCKER, else "docker"
+  std::string podman_path;        // likewise: SBX_PODMAN, else "podman"
+  std::string socket_path;        // of the daemon: with its uid the label of what it leaves in an engine
+  std::string runtime_directory;  // 0700, the daemon's own, beside its socket: for the one-shot sockets of containers
   std::chrono::milliseconds start_timeout{10'000};  // from init's start to its `ready`
   process_defaults defaults;
 };

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <array>
-
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 

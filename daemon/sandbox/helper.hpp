@@ -1,13 +1,12 @@
 // Helper programs (bwrap, an engine's command line, init on the host) as things that coroutines await.
 #pragma once
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "daemon/async/event.hpp"
 #include "daemon/async/task.hpp"
@@ -66,6 +65,9 @@ class helper_keeper {
   result<std::shared_ptr<helper>> start(const sys::child_setup& setup);
 
   std::shared_ptr<pipe_reader> read(sys::unique_fd pipe, std::shared_ptr<pipe_reader> reader);
+
+  // For what must go on whoever holds the thing it is about (a sandbox's watch).
+  async::task_group& tasks() { return tasks_; }
 
  private:
   async::asio::io_context& context_;

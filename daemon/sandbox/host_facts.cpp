@@ -24,24 +24,82 @@ namespace {
 // Private keys lie beside certificates in /etc/ssl and /etc/pki, and root inside may read what root may: so not those
 // directories whole. A trailing '*' stands for any ending.
 constexpr auto etc_names = std::to_array<std::string_view>({
-    "alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version",
-    "fonts", "gai.conf", "host.conf", "inputrc", "java*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias",
-    "locale.conf", "localtime", "magic", "magic.mime", "maven", "mime.types", "nanorc", "networks", "nsswitch.conf",
-    "os-release", "perl", "pki/ca-trust", "pki/java", "pki/tls/cert.pem", "pki/tls/certs", "pki/tls/openssl.cnf",
-    "protocols", "python*", "rpc", "services", "shells", "ssl/cert.pem", "ssl/certs", "ssl/openssl.cnf", "terminfo",
-    "timezone", "vim", "wgetrc",
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "host.conf",
+    "inputrc",
+    "java*",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "magic",
+    "magic.mime",
+    "maven",
+    "mime.types",
+    "nanorc",
+    "networks",
+    "nsswitch.conf",
+    "os-release",
+    "perl",
+    "pki/ca-trust",
+    "pki/java",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "protocols",
+    "python*",
+    "rpc",
+    "services",
+    "shells",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "terminfo",
+    "timezone",
+    "vim",
+    "wgetrc",
 });
 
-constexpr auto system_links = std::to_array<std::string_view>(
-    {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec"});
+constexpr auto system_links =
+    std::to_array<std::string_view>({"bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec"});
 
 // Root keeps the ownership of these inside, so the mode bits alone would let it write them.
 constexpr auto proc_frozen_names = std::to_array<std::string_view>({
-    "acpi", "asound", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger",
+    "acpi",
+    "asound",
+    "bus",
+    "driver",
+    "fs",
+    "irq",
+    "mtrr",
+    "pressure",
+    "scsi",
+    "sys",
+    "sysrq-trigger",
 });
 constexpr auto proc_hidden_names = std::to_array<std::string_view>({
-    "kallsyms", "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "pagetypeinfo",
-    "sched_debug", "slabinfo", "timer_list", "timer_stats", "vmallocinfo",
+    "kcore",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "pagetypeinfo",
+    "sched_debug",
+    "slabinfo",
+    "timer_list",
+    "timer_stats",
+    "vmallocinfo",
 });
 
 std::optional<std::string> read_link(const std::string& path) {

@@ -34,7 +34,7 @@ struct host_facts {
   std::vector<std::string> proc_hidden;  // entries of /proc that are covered by /dev/null
   std::string resolv_conf, hosts;        // contents, links followed
   bool has_bash = false;
-  host_identity identity;                // not read here: looked up once, read_host_identity()
+  host_identity identity;  // not read here: looked up once, read_host_identity()
 };
 
 // Looks at the tree beneath `base` ("" is the host itself; tests pass a tree of their own). Blocks for a few dozen

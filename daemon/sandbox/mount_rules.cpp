@@ -18,7 +18,8 @@ bool is_plain(const std::string& path) {
 }
 
 result<void> check_target(const spec& wanted, const std::string& target) {
-  if (!is_plain(target)) return fail(error_kind::invalid_params, "the mount target " + target + " is not a plain absolute path");
+  if (!is_plain(target))
+    return fail(error_kind::invalid_params, "the mount target " + target + " is not a plain absolute path");
   for (const auto directory : reserved)
     if (is_within(target, directory))
       return fail(error_kind::invalid_params, "the mount target " + target + " lies in " + std::string(directory));
@@ -30,15 +31,16 @@ result<void> check_target(const spec& wanted, const std::string& target) {
 
 }  // namespace
 
-const std::string& target_of(const mount_spec& mount) { return mount.target.empty() ? mount.source : mount.target; }
+const std::string& target_of(const mount_spec& mount) {
+  return mount.target.empty() ? mount.source : mount.target;
+}
 
 result<void> check_mounts(const spec& wanted) {
   std::set<std::string_view> seen;
   for (const auto& mount : wanted.mounts) {
     const auto& target = target_of(mount);
     if (auto fine = check_target(wanted, target); !fine) return fine;
-    if (!seen.insert(target).second)
-      return fail(error_kind::invalid_params, "two mounts have the target " + target);
+    if (!seen.insert(target).second) return fail(error_kind::invalid_params, "two mounts have the target " + target);
     if (mount.writable && mount.sha256)
       return fail(error_kind::invalid_params, "the mount " + target + " is writable, so its sha256 would not hold");
   }

@@ -6,8 +6,8 @@
 
 namespace sbx::sandbox {
 
-// invalid_params when a mount's target is not a plain absolute path, lies in /proc, /sys or /dev, is "/", overlaps a root,
-// is the target of another mount, or when a writable mount has a sha256.
+// invalid_params when a mount's target is not a plain absolute path, lies in /proc, /sys or /dev, is "/", overlaps a
+// root, is the target of another mount, or when a writable mount has a sha256.
 result<void> check_mounts(const spec& wanted);
 
 // The inside path of a mount.

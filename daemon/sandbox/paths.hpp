@@ -11,6 +11,8 @@ constexpr bool is_within(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-constexpr bool overlap(std::string_view a, std::string_view b) { return is_within(a, b) || is_within(b, a); }
+constexpr bool overlap(std::string_view a, std::string_view b) {
+  return is_within(a, b) || is_within(b, a);
+}
 
 }  // namespace sbx::sandbox

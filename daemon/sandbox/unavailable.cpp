@@ -10,8 +10,10 @@ namespace sbx::sandbox {
 namespace {
 
 constexpr std::string_view userns_remedy =
-    "user namespaces are forbidden to bwrap; on Ubuntu give it an AppArmor profile (apt install apparmor-profiles, then "
-    "ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and apparmor_parser -r it), or run "
+    "user namespaces are forbidden to bwrap; on Ubuntu give it an AppArmor profile (apt install apparmor-profiles, "
+    "then "
+    "ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and apparmor_parser -r it), or "
+    "run "
     "sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 
 constexpr auto bwrap_failures = std::to_array<known_failure>({
@@ -38,8 +40,10 @@ constexpr auto bwrap_failures = std::to_array<known_failure>({
     {"Race condition binding dirfd", "", "a root or mount moved just now: try again", retry::worthwhile},
     {"an't create file at", "", "choose a mount target outside the read-only system directories"},
     {"an't mkdir", "", "choose a mount target outside the read-only system directories"},
-    {"an't find source path", "", "a root or mount was deleted or may not be searched by this user: open the workspace anew"},
-    {"Operation not permitted", "", "this kernel, container or security module forbids bwrap what it needs; see sbxctl doctor"},
+    {"an't find source path", "",
+     "a root or mount was deleted or may not be searched by this user: open the workspace anew"},
+    {"Operation not permitted", "",
+     "this kernel, container or security module forbids bwrap what it needs; see sbxctl doctor"},
     {"Permission denied", "", "this user may not do what bwrap was asked to; check the modes of the roots and mounts"},
 });
 
@@ -54,7 +58,8 @@ error unavailable(backend_kind backend, std::string cause, std::string remedy, r
       .with("retryable", again == retry::worthwhile);
 }
 
-error explain(backend_kind backend, std::string_view said, std::span<const known_failure> known, std::string_view otherwise) {
+error explain(backend_kind backend, std::string_view said, std::span<const known_failure> known,
+              std::string_view otherwise) {
   std::string cause = tidy(said);
   for (const auto& failure : known) {
     if (cause.find(failure.part) == std::string::npos || cause.find(failure.other_part) == std::string::npos) continue;

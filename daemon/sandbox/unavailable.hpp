@@ -23,7 +23,8 @@ struct known_failure {
 };
 
 // The first of `known` that fits what the program said last on its stderr; what it said is the cause.
-error explain(backend_kind backend, std::string_view said, std::span<const known_failure> known, std::string_view otherwise);
+error explain(backend_kind backend, std::string_view said, std::span<const known_failure> known,
+              std::string_view otherwise);
 
 // What bwrap said before it gave up, or what exec said of it.
 error explain_bwrap(std::string_view said);

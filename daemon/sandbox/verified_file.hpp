@@ -19,7 +19,8 @@ struct verified_file {
   bool executable = false;
 };
 
-// `object` is O_PATH. Blocks while it reads the file. Errors: not_a_file, too_large, sandbox_unavailable with the digest found, io.
+// `object` is O_PATH. Blocks while it reads the file. Errors: not_a_file, too_large, sandbox_unavailable with the
+// digest found, io.
 result<verified_file> copy_verified(sys::fd_ref object, const std::string& name, const std::string& sha256);
 
 }  // namespace sbx::sandbox

@@ -25,7 +25,8 @@ struct opened {
 
 std::optional<opened> open_at(sys::fd_ref directory, const std::string& name) {
   opened object;
-  object.fd = std::make_shared<sys::unique_fd>(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  object.fd =
+      std::make_shared<sys::unique_fd>(::openat(directory.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!*object.fd || ::fstat(object.fd->get(), &object.status) != 0) return std::nullopt;
   return object;
 }
@@ -62,7 +63,8 @@ std::optional<opened> open_directory(const std::string& canonical) {
 }
 
 bool touches_a_root(const spec& wanted, const std::string& path) {
-  return std::any_of(wanted.roots.begin(), wanted.roots.end(), [&](const auto& root) { return is_within(path, root.path); });
+  return std::any_of(wanted.roots.begin(), wanted.roots.end(),
+                     [&](const auto& root) { return is_within(path, root.path); });
 }
 
 class worktree_finder {
@@ -140,7 +142,8 @@ class worktree_finder {
   void add_child(const opened& directory, const std::string& path, const std::string& name, extra_bind::kind stand_in) {
     const auto child = open_at(*directory.fd, name);
     if (!child) return add_object(stand_in, path + "/" + name, nullptr);
-    const bool fits = stand_in == extra_bind::kind::empty_file ? S_ISREG(child->status.st_mode) : S_ISDIR(child->status.st_mode);
+    const bool fits =
+        stand_in == extra_bind::kind::empty_file ? S_ISREG(child->status.st_mode) : S_ISDIR(child->status.st_mode);
     if (!fits) odd_ = true;
     add_object(extra_bind::kind::read_only, path + "/" + name, child->fd);
   }
@@ -160,7 +163,8 @@ std::vector<extra_bind> find_worktree_binds(const spec& wanted) {
   std::vector<extra_bind> all;
   for (const auto& root : wanted.roots)
     for (auto& bind : worktree_finder(wanted, root).find()) {
-      const auto same = std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.path == bind.path; });
+      const auto same =
+          std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.path == bind.path; });
       if (same == all.end()) all.push_back(std::move(bind));
     }
   return all;

@@ -26,8 +26,10 @@ bool lists(std::string_view list, std::string_view word) {
   return false;
 }
 
-// A group's directory: its path below the mounted one. mountinfo(5): id parent dev root mountpoint options… - type source super
-std::string mounted_at(std::string_view mountinfo, std::string_view type, std::string_view controller, std::string_view path) {
+// A group's directory: its path below the mounted one. mountinfo(5): id parent dev root mountpoint options… - type
+// source super
+std::string mounted_at(std::string_view mountinfo, std::string_view type, std::string_view controller,
+                       std::string_view path) {
   for (const auto line : split(mountinfo, '\n')) {
     const auto dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
@@ -46,7 +48,8 @@ std::string read_text(const std::string& path) {
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 4096> buffer;
-  for (ssize_t length = 0; file && (length = ::read(file.get(), buffer.data(), buffer.size())) > 0 && text.size() < (1U << 20);)
+  for (ssize_t length = 0;
+       file && (length = ::read(file.get(), buffer.data(), buffer.size())) > 0 && text.size() < (1U << 20);)
     text.append(buffer.data(), static_cast<std::size_t>(length));
   return text;
 }
@@ -96,14 +99,17 @@ cgroup_paths find_cgroups(std::string_view process_cgroup, std::string_view moun
 }
 
 cgroup cgroup::of(pid_t pid) {
-  const auto paths = find_cgroups(read_text("/proc/" + std::to_string(pid) + "/cgroup"), read_text("/proc/self/mountinfo"));
+  const auto paths =
+      find_cgroups(read_text("/proc/" + std::to_string(pid) + "/cgroup"), read_text("/proc/self/mountinfo"));
   cgroup group;
   group.oom_file_ = open_file(paths.memory, paths.memory_unified ? "memory.events" : "memory.oom_control");
   group.freeze_file_ = open_file(paths.freezer, paths.freezer_unified ? "cgroup.events" : "freezer.state");
   return group;
 }
 
-std::optional<std::int64_t> cgroup::oom_kills() const { return value_of(read_again(oom_file_), "oom_kill"); }
+std::optional<std::int64_t> cgroup::oom_kills() const {
+  return value_of(read_again(oom_file_), "oom_kill");
+}
 
 bool cgroup::frozen() const {
   const auto text = read_again(freeze_file_);

@@ -1,4 +1,5 @@
-// Control groups as far as they are read: which group a process is in, and what the kernel counted there. Versions 1 and 2.
+// Control groups as far as they are read: which group a process is in, and what the kernel counted there. Versions 1
+// and 2.
 #pragma once
 
 #include <sys/types.h>

@@ -31,7 +31,7 @@ struct child_plan {
   char** env;
   std::pair<int, int>* descriptors;  // source, target; ascending targets
   std::size_t descriptor_count;
-  int highest;                       // target
+  int highest;  // target
   int report;
   int death_signal;
   pid_t parent;
@@ -121,8 +121,11 @@ result<child> start_child(const child_setup& setup) {
   unique_fd to_parent(ends[1]);
   auto numbers = numbers_of(setup, null);
   auto argv = pointers(setup.argv), env = pointers(setup.env);
-  const child_plan plan{setup.path.c_str(), argv.data(), env.data(), numbers->data(), numbers->size(), numbers->back().second,
-                        to_parent.get(), setup.death_signal, ::getpid(), setup.umask ? &*setup.umask : nullptr,
+  const child_plan plan{setup.path.c_str(),   argv.data(),
+                        env.data(),           numbers->data(),
+                        numbers->size(),      numbers->back().second,
+                        to_parent.get(),      setup.death_signal,
+                        ::getpid(),           setup.umask ? &*setup.umask : nullptr,
                         setup.rlimits.data(), setup.rlimits.size()};
   child started;
   // No handler of ours may run in the child before it has its own dispositions.

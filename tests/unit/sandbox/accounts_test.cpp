@@ -5,7 +5,8 @@
 namespace sbx::sandbox {
 namespace {
 
-constexpr std::string_view debian = "root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/bash\nbad line\n";
+constexpr std::string_view debian =
+    "root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/bash\nbad line\n";
 
 account ada() {
   account who;

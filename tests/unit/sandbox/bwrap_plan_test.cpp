@@ -8,7 +8,9 @@
 namespace sbx::sandbox {
 namespace {
 
-std::shared_ptr<sys::unique_fd> no_fd() { return std::make_shared<sys::unique_fd>(); }
+std::shared_ptr<sys::unique_fd> no_fd() {
+  return std::make_shared<sys::unique_fd>();
+}
 
 root_spec root_at(std::string path) {
   root_spec root;
@@ -50,7 +52,9 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-bool says(const bwrap_plan& plan, std::string_view words) { return joined(plan.arguments).find(words) != std::string::npos; }
+bool says(const bwrap_plan& plan, std::string_view words) {
+  return joined(plan.arguments).find(words) != std::string::npos;
+}
 
 std::size_t place_of(const bwrap_plan& plan, std::string_view words) {
   const auto place = joined(plan.arguments).find(words);
@@ -77,8 +81,10 @@ TEST_CASE("bwrap_plan: the whole vector for one root") {
         "--perms 0644\n--file 6 /etc/passwd\n--perms 0644\n--file 7 /etc/group\n--perms 0644\n--file 8 /etc/hostname\n"
         "--perms 0644\n--file 9 /etc/hosts\n"
         "--proc /proc\n--ro-bind-try /proc/sys /proc/sys\n--ro-bind-try /dev/null /proc/keys\n"
-        "--dev /dev\n--perms 1777\n--size 1073741824\n--tmpfs /dev/shm\n--ro-bind-fd 10 /dev/sbx-init\n--remount-ro /dev\n"
-        "--perms 1777\n--size 4294967296\n--tmpfs /tmp\n--symlink ../tmp /var/tmp\n--symlink ../run /var/run\n--dir /run\n"
+        "--dev /dev\n--perms 1777\n--size 1073741824\n--tmpfs /dev/shm\n--ro-bind-fd 10 /dev/sbx-init\n--remount-ro "
+        "/dev\n"
+        "--perms 1777\n--size 4294967296\n--tmpfs /tmp\n--symlink ../tmp /var/tmp\n--symlink ../run /var/run\n--dir "
+        "/run\n"
         "--perms 0700\n--size 1073741824\n--tmpfs /home/ada\n"
         "--bind-fd 11 /home/ada/work\n--remount-ro /");
   CHECK(joined(plan.command) == "/dev/sbx-init");

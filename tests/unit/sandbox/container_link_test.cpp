@@ -7,10 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <cstring>
 #include <optional>
-
-#include <boost/asio/co_spawn.hpp>
 
 #include "tests/unit/sandbox/temporary_directory.hpp"
 
@@ -58,9 +57,8 @@ TEST_CASE("container_link: only the process it waits for is let in") {
   ::usleep(50'000);
   const auto ours = connect_to(socket);
   std::optional<result<sys::unique_fd>> answer;
-  asio::co_spawn(context, (*made)->accept_from(::getpid()), [&](std::exception_ptr, result<sys::unique_fd> got) {
-    answer.emplace(std::move(got));
-  });
+  asio::co_spawn(context, (*made)->accept_from(::getpid()),
+                 [&](std::exception_ptr, result<sys::unique_fd> got) { answer.emplace(std::move(got)); });
   context.run_for(std::chrono::seconds(5));
   REQUIRE(answer);
   CHECK(answer->has_value());

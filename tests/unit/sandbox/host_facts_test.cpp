@@ -19,7 +19,8 @@ void write(const filesystem::path& path, const std::string& content = "x") {
 }
 
 const host_entry* find(const std::vector<host_entry>& entries, const std::string& path) {
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.path == path; });
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.path == path; });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -52,7 +53,8 @@ TEST_CASE("host_facts: of /etc what programs need, and no private keys") {
   const auto facts = read_host_facts(base.path());
   CHECK(find(facts.etc, "/etc/ssl/certs"));
   CHECK(find(facts.etc, "/etc/python3.11"));
-  for (const char* absent : {"/etc/ssl", "/etc/ssl/private", "/etc/shadow", "/etc/protocols"}) CHECK_FALSE(find(facts.etc, absent));
+  for (const char* absent : {"/etc/ssl", "/etc/ssl/private", "/etc/shadow", "/etc/protocols"})
+    CHECK_FALSE(find(facts.etc, absent));
   CHECK(find(facts.etc, "/etc/localtime")->link == "/usr/share/zoneinfo/UTC");
   CHECK(find(facts.etc, "/etc/nsswitch.conf")->source == base.path().string() + "/etc/real-nsswitch");
   CHECK(facts.resolv_conf == "nameserver 192.0.2.7\n");

@@ -17,7 +17,8 @@ namespace filesystem = std::filesystem;
 class repository {
  public:
   repository() {
-    for (const char* directory : {"main/.git/objects", "main/.git/refs", "main/.git/hooks", "main/.git/worktrees/tree", "tree"})
+    for (const char* directory :
+         {"main/.git/objects", "main/.git/refs", "main/.git/hooks", "main/.git/worktrees/tree", "tree"})
       filesystem::create_directories(here.path() / directory);
     write("main/.git/HEAD", "ref: refs/heads/main\n");
     write("main/.git/config", "[core]\n");
@@ -60,7 +61,8 @@ TEST_CASE("worktree: the common directory is writable but for what the host's gi
   const repository made;
   std::string text;
   for (const auto& bind : made.binds_of({"tree"})) {
-    CHECK((bind.fd != nullptr) == (bind.what == extra_bind::kind::writable || bind.what == extra_bind::kind::read_only));
+    CHECK((bind.fd != nullptr) ==
+          (bind.what == extra_bind::kind::writable || bind.what == extra_bind::kind::read_only));
     text += name_of(bind.what) + bind.path.substr(made.here.path().string().size()) + "\n";
   }
   CHECK(text ==

@@ -17,7 +17,8 @@ TEST_CASE("cgroup: version 1, where each controller has a tree of its own") {
 }
 
 TEST_CASE("cgroup: version 2, and a mount of a part of the tree") {
-  const auto found = find_cgroups("0::/user.slice/x.scope\n", "30 25 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  const auto found =
+      find_cgroups("0::/user.slice/x.scope\n", "30 25 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   CHECK(found.memory == "/sys/fs/cgroup/x.scope");
   CHECK(found.freezer_unified);
 }

@@ -51,9 +51,10 @@ TEST_CASE("child: output, exit code, and the environment it was given alone") {
 
 TEST_CASE("child: only the descriptors asked for, in any order of numbers") {
   const int leaked = ::open("/dev/null", O_RDONLY);
-  const unique_fd keep_leaked(leaked), a(::open("/dev/zero", O_RDONLY | O_CLOEXEC)), b(::open("/dev/full", O_RDONLY | O_CLOEXEC));
-  auto setup = shell("ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/" + std::to_string(a.get()) + "; readlink /proc/$$/fd/" +
-                     std::to_string(b.get()));
+  const unique_fd keep_leaked(leaked), a(::open("/dev/zero", O_RDONLY | O_CLOEXEC)),
+      b(::open("/dev/full", O_RDONLY | O_CLOEXEC));
+  auto setup = shell("ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/" + std::to_string(a.get()) +
+                     "; readlink /proc/$$/fd/" + std::to_string(b.get()));
   setup.env = {"PATH=/usr/bin:/bin"};
   setup.descriptors = {{b, a.get()}, {a, b.get()}};
   const auto end = run(setup);
@@ -66,7 +67,8 @@ TEST_CASE("child: default dispositions, an empty mask, a session of its own") {
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
-  auto setup = shell("grep -E 'Sig(Blk|Ign)' /proc/$$/status | cut -f2; test $(cut -d' ' -f6 /proc/$$/stat) = $$ && echo leader");
+  auto setup = shell(
+      "grep -E 'Sig(Blk|Ign)' /proc/$$/status | cut -f2; test $(cut -d' ' -f6 /proc/$$/stat) = $$ && echo leader");
   setup.env = {"PATH=/usr/bin:/bin"};
   const auto end = run(setup);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);

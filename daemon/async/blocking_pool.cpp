@@ -122,6 +122,8 @@ struct blocking_pool::core : std::enable_shared_from_this<core> {
     auto body = take(key);
     const auto place = started.insert(started.end(), clock::now());
     list(key);
+    add_threads();
+    watch();
     lock.unlock();
     body();
     body = nullptr;

@@ -1,7 +1,6 @@
 // Threads for calls that can block: file I/O, never anything else.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -13,19 +12,10 @@
 #include <utility>
 
 #include "daemon/async/event.hpp"
+#include "daemon/async/stop_flag.hpp"
 #include "daemon/async/task.hpp"
 
 namespace sbx::async {
-
-// Told to a running job: nobody wants its answer any more. Long jobs look between chunks.
-class stop_flag {
- public:
-  bool stopped() const noexcept { return stopped_->load(std::memory_order_relaxed); }
-  void stop() noexcept { stopped_->store(true, std::memory_order_relaxed); }
-
- private:
-  std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
-};
 
 struct pool_limits {
   pool_limits() = default;

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <stop_token>
 
+#include "daemon/async/stop_flag.hpp"
 #include "daemon/sys/error.hpp"
 
 namespace sbx::fs {
@@ -15,7 +15,7 @@ struct call {
   call() = default;
 
   // Long operations look at it often and end with error_kind::cancelled. Default: never.
-  std::stop_token stop;
+  async::stop_flag stop;
   // Of the user that started the daemon (the daemon's own is 077). For files and directories that come to be.
   mode_t umask = 022;
   // True on the reactor thread: only what can't block for long is done (a local root, no mount crossed, at most 64 KiB).

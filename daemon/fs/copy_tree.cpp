@@ -42,7 +42,7 @@ class tree_copy {
     int failed = note_target();
     if (failed == 0) failed = begin_directory();
     while (failed == 0 && !frames_.empty()) {
-      if (how_.stop.stop_requested()) return ECANCELED;
+      if (how_.stop.stopped()) return ECANCELED;
       if (frames_.back().entries.empty()) {
         failed = end_directory();
       } else {

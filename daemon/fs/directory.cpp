@@ -29,7 +29,7 @@ int for_each_entry(sys::fd_ref directory, const call& how,
   if (!dir) return errno;
   own.release();
   for (std::size_t count = 0;; ++count) {
-    if (count % 256 == 0 && how.stop.stop_requested()) return ECANCELED;
+    if (count % 256 == 0 && how.stop.stopped()) return ECANCELED;
     errno = 0;
     const dirent* entry = ::readdir(dir.get());
     if (!entry) return errno;

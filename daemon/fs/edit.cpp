@@ -81,7 +81,7 @@ result<std::shared_ptr<sys::unique_fd>> open_scratch(const place& target) {
 class edit_run {
  public:
   edit_run(const place& target, const edit_request& request, const call& how)
-      : target_(target), request_(request), how_(how), stopped_([&how] { return how.stop.stop_requested(); }) {}
+      : target_(target), request_(request), how_(how), stopped_([&how] { return how.stop.stopped(); }) {}
 
   std::int64_t replacements() const { return replacements_; }
 

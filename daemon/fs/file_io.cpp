@@ -19,7 +19,7 @@ constexpr std::size_t range_bytes = 16 << 20;
 int copy_by_hand(sys::fd_ref source, sys::fd_ref target, const call& how, std::int64_t& bytes) {
   std::vector<char> buffer(chunk_bytes);
   for (;;) {
-    if (how.stop.stop_requested()) return ECANCELED;
+    if (how.stop.stopped()) return ECANCELED;
     const std::int64_t got = read_fully(source, bytes, buffer.data(), buffer.size());
     if (got < 0) return static_cast<int>(-got);
     if (got == 0) return 0;
@@ -34,7 +34,7 @@ int copy_by_hand(sys::fd_ref source, sys::fd_ref target, const call& how, std::i
 int copy_range(sys::fd_ref source, sys::fd_ref target, off_t begin, off_t end, const call& how, std::int64_t& bytes) {
   off_t from = begin, to = begin;
   while (from < end) {
-    if (how.stop.stop_requested()) return ECANCELED;
+    if (how.stop.stopped()) return ECANCELED;
     const auto wanted = std::min(static_cast<std::size_t>(end - from), range_bytes);
     const ssize_t copied = ::copy_file_range(source.get(), &from, target.get(), &to, wanted, 0);
     if (copied < 0 && errno == EINTR) continue;

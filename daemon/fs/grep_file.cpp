@@ -67,7 +67,7 @@ class file_search {
   file_outcome run() {
     const std::size_t matches_before = sink_.matches.size(), bytes_before = sink_.bytes;
     for (;;) {
-      if (how_.stop.stop_requested()) return file_outcome::cancelled;
+      if (how_.stop.stopped()) return file_outcome::cancelled;
       const file_outcome outcome = next_piece();
       if (outcome == file_outcome::binary) {
         sink_.matches.resize(matches_before);

@@ -33,7 +33,7 @@ result<location> locate(const root_set& roots, const std::string& path, last_lin
     }
     if (found.error().kind != error_kind::not_found) return fail(std::move(found.error()));
     std::string name;
-    if (how.stop.stop_requested()) return cancelled();
+    if (how.stop.stopped()) return cancelled();
     if (!split_last(parents, name)) return fail(std::move(found.error()));
     missing = joined(name, missing);
     options.last = last_link::follow;

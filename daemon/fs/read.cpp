@@ -49,7 +49,7 @@ result<line_scan> pass_lines(const open_regular& file, std::int64_t from, std::i
   line_scan scan;
   scan.offset = from;
   while (scan.lines_passed < count && scan.offset < limit) {
-    if (how.stop.stop_requested()) return cancelled();
+    if (how.stop.stopped()) return cancelled();
     const std::int64_t got = read_fully(file.fd, scan.offset, buffer.data(), buffer.size());
     if (got < 0) return fail_at(static_cast<int>(-got), "reading", path);
     const char* position = buffer.data();

@@ -34,7 +34,7 @@ class removal {
     frames_.emplace_back();
     int failed = read_again();
     while (failed == 0) {
-      if (how_.stop.stop_requested()) return ECANCELED;
+      if (how_.stop.stopped()) return ECANCELED;
       if (!frames_.back().entries.empty()) {
         failed = remove_next();
       } else if (frames_.size() == 1) {

@@ -49,7 +49,7 @@ result<target_lock> target_lock::take(const place& target, const call& how) {
   const auto key = std::make_tuple(status.st_dev, status.st_ino, target.name);
   while (!table().held.insert(key).second) {
     if (how.on_reactor) return needs_pool();
-    if (how.stop.stop_requested()) return cancelled();
+    if (how.stop.stopped()) return cancelled();
     // Wakes for a cancellation too.
     table().changed.wait_for(guard, std::chrono::milliseconds(50));
   }

@@ -54,7 +54,7 @@ class walk {
   int run() {
     int failed = begin_frame();
     while (failed == 0 && !frames_.empty() && !stopped_) {
-      if (how_.stop.stop_requested()) return ECANCELED;
+      if (how_.stop.stopped()) return ECANCELED;
       frame& now = frames_.back();
       failed = now.next < now.steps.size() ? take(now, now.steps[now.next++]) : end_frame();
     }

@@ -32,7 +32,7 @@ class path_walk {
     if (auto begun = enter_root(start); !begun) return fail(std::move(begun.error()));
     push_parts(rest);
     while (!pending_.empty() && !done_) {
-      if (how_.stop.stop_requested()) return cancelled();
+      if (how_.stop.stopped()) return cancelled();
       const std::string part = std::move(pending_.back());
       pending_.pop_back();
       auto stepped = take(part);

@@ -11,6 +11,10 @@
 #include "daemon/fs/root.hpp"
 #include "daemon/sys/error.hpp"
 
+namespace sbx::async {
+class blocking_pool;
+}
+
 namespace sbx::fs {
 
 enum class change_kind { created, changed, removed };
@@ -41,17 +45,19 @@ class watch_tree;  // the inotify descriptor and what it knows; no asio
 result<std::shared_ptr<watch_tree>> open_watch(std::shared_ptr<const root_set> roots, const watch_request& request,
                                                const call& how);
 
-// The awaiting side. Lives on `executor` (a strand); destroying it ends the watch.
+// The awaiting side. Lives on `executor` (a strand); what may block is done in the pool under `pool_key`. Destroying it ends
+// the watch.
 class watcher {
  public:
-  watcher(async::asio::any_io_executor executor, std::shared_ptr<watch_tree> tree);
+  watcher(async::asio::any_io_executor executor, async::blocking_pool& pool, std::string pool_key,
+          std::shared_ptr<watch_tree> tree);
   ~watcher();
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
 
-  // Waits for the next changes. Cancellable (terminal). Gathers what comes within 20 ms of the first. After `ended`: not
-  // to be called again. Not to be called twice at the same time.
-  async::task<result<change_batch>> next();
+  // Waits for the next changes and gathers what comes within 20 ms of the first. Never empty. Cancellable (terminal:
+  // throws operation_aborted). Not to be called after `ended`, nor twice at the same time.
+  async::task<change_batch> next();
 
  private:
   struct state;

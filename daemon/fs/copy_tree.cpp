@@ -139,7 +139,7 @@ class tree_copy {
     if (status.st_nlink < 2) return -1;
     const auto known = copies_.find({status.st_dev, status.st_ino});
     if (known == copies_.end()) return -1;
-    const sys::unique_fd copy(sys::open_beneath(target_top_, known->second.first.c_str(), O_PATH | O_NOFOLLOW, false));
+    const sys::unique_fd copy(sys::open_plain(target_top_, known->second.first));
     struct stat copied {};
     if (!copy || ::fstat(copy.get(), &copied) != 0 || copied.st_ino != known->second.second) return -1;
     const std::string path = sys::descriptor_path(copy);

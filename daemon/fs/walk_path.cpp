@@ -78,6 +78,7 @@ class path_walk {
   }
 
   result<void> take(const std::string& part) {
+    dotted_ = part == "." || part == "..";
     if (part == ".") return {};
     if (part == "..") return climb();
     const std::string here = joined(relative_, part);
@@ -172,7 +173,7 @@ class path_walk {
 
   // The path ended at a directory: by its name, or by "." or "..".
   result<place> finish_at_top() {
-    found_.slash = true;
+    found_.slash = dotted_;
     found_.where.relative = relative_;
     if (levels_.empty()) {
       found_.object.reset(::fcntl(top().get(), F_DUPFD_CLOEXEC, 3));
@@ -196,6 +197,7 @@ class path_walk {
   std::vector<std::string> pending_;  // parts still to take, the next one last
   std::string relative_;              // names of levels_, joined
   int links_ = 0;
+  bool dotted_ = false;               // the last part taken names no entry of its own
   bool done_ = false;
 };
 

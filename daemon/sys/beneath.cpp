@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -54,6 +55,21 @@ int open_step(fd_ref directory, const char* name) noexcept {
     fd = ::openat(directory.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   } while (fd < 0 && errno == EINTR);
   return fd < 0 ? -errno : fd;
+}
+
+int open_plain(fd_ref directory, std::string_view path) {
+  const int fd = open_beneath(directory, std::string(path).c_str(), O_PATH | O_NOFOLLOW, false);
+  if (fd >= 0 || (fd != -ENOSYS && fd != -ENAMETOOLONG)) return fd;
+  unique_fd at;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string part(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    const int next = open_step(at ? fd_ref(at) : directory, part.c_str());
+    if (next < 0) return next;
+    at.reset(next);
+  }
+  return at ? at.release() : -ENOENT;
 }
 
 result<std::string> read_link(fd_ref link) {

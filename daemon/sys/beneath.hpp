@@ -24,6 +24,10 @@ int open_beneath(fd_ref directory, const char* path, int flags, bool same_mount)
 // One step: opens `name` (no slash, not "..") in `directory` with O_PATH | O_NOFOLLOW. Negated errno.
 int open_step(fd_ref directory, const char* name) noexcept;
 
+// Opens `path` (as for open_beneath, any length) with O_PATH, by openat2 or step by step; the last part may be a link and
+// is not followed. Negated errno; -ENOTDIR or -ELOOP: there is a link in the way.
+int open_plain(fd_ref directory, std::string_view path);
+
 // The text of the symbolic link that `link` (O_PATH | O_NOFOLLOW) is. EINVAL when it is none.
 result<std::string> read_link(fd_ref link);
 

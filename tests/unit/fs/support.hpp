@@ -22,8 +22,8 @@ namespace sbx::fs::test {
 
 class temp_dir {
  public:
-  temp_dir() {
-    std::string name = std::filesystem::canonical(std::filesystem::temp_directory_path()).string() + "/sbx-fs-XXXXXX";
+  explicit temp_dir(const std::string& parent = std::filesystem::temp_directory_path()) {
+    std::string name = std::filesystem::canonical(parent).string() + "/sbx-fs-XXXXXX";
     REQUIRE(::mkdtemp(name.data()) != nullptr);
     path_ = name;
   }
@@ -57,7 +57,8 @@ inline bool is_there(const std::string& path) {
 
 // A directory `base` with the root(s) in it and room for things outside of them.
 struct world {
-  explicit world(int count = 1, policy rules = {}) {
+  explicit world(int count = 1, policy rules = {}, const std::string& parent = std::filesystem::temp_directory_path())
+      : base(parent) {
     std::vector<std::string> paths;
     for (int index = 0; index < count; ++index) {
       paths.push_back(base / ("root" + std::to_string(index)));

@@ -4,146 +4,170 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <new>
-
 #include "daemon/init/io.hpp"
-#include "daemon/init/launch.hpp"
+#include "daemon/init/reap.hpp"
+#include "daemon/init/runner.hpp"
 #include "daemon/init/tree.hpp"
 
 namespace sbx::init {
 
 namespace {
 
+constexpr int kill_rounds_per_scan = 8;
+
 void on_child(int) {}
 
 class anchor {
  public:
-  anchor(int leash, slot& mine, const wire::setup& defaults) : leash_(leash), slot_(mine), defaults_(defaults) {}
+  anchor(slot& mine, const wire::setup& defaults) : slot_(mine), defaults_(defaults) {}
 
   [[noreturn]] void run() {
+    if (!slot_.taken) fork_runner();
     for (;;) {
       reap();
-      if (!wait_for_something()) continue;
-      received message;
-      const receive_result got = receive_header(leash_, message);
-      if (got == receive_result::again) continue;
-      if (got == receive_result::ended || !handle(message)) end_tree();
+      const waited what = wait_for_something();
+      if (what.report) runner_reported();
+      if (what.leash && !handle_leash()) end_tree();
     }
   }
 
  private:
-  // True when the leash has something to say.
-  bool wait_for_something() {
+  struct waited {
+    bool report, leash;
+  };
+
+  // As long as a runner waits, the leash is its alone.
+  waited wait_for_something() {
     sigset_t open;
     sigfillset(&open);
     sigdelset(&open, SIGCHLD);
-    pollfd leash = {leash_, POLLIN, 0};
-    return ppoll(&leash, 1, nullptr, &open) > 0;
+    const bool runner_waits = slot_.runner != 0;
+    pollfd either = {runner_waits ? report_ : leash_number, POLLIN, 0};
+    if (ppoll(&either, 1, nullptr, &open) <= 0) return {false, false};
+    return {runner_waits, !runner_waits};
   }
 
-  bool handle(received& message) {
+  // False when there is no room for another process.
+  bool fork_runner() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    const pid_t pid = fork();
+    if (pid == 0) {
+      dup3(ends[1], report_number, O_CLOEXEC);
+      close(ends[1]);
+      close(ends[0]);
+      run_runner(slot_, defaults_);
+    }
+    close(ends[1]);
+    if (pid < 0) {
+      close(ends[0]);
+      return false;
+    }
+    report_ = ends[0];
+    slot_.runner = pid;
+    return true;
+  }
+
+  // Its end of the pipe is closed: it has become the command, or has ended.
+  void runner_reported() {
+    const pid_t runner = slot_.runner;
+    close(report_);
+    const bool ended = slot_.saw_end || slot_.bad_order || slot_.failure_known;
+    if (!ended && slot_.taken) {  // or somebody killed it at that very moment, which is the command's end
+      slot_.leader = runner;
+      slot_.runner = 0;
+      const wire::started started = {runner};
+      send_message(leash_number, wire::message::started, 0, &started, sizeof started);
+      slot_.answered = true;  // after it was said: should we be killed between, init says it again
+      return;
+    }
+    slot_.runner = 0;
+    waitpid(runner, nullptr, 0);
+    if (slot_.saw_end || slot_.bad_order) end_tree();
+    if (slot_.failure_known) fail_spawn(slot_.failure);
+    // Else it was killed while it waited: the next message of the leash starts another.
+  }
+
+  void fail_spawn(const wire::spawn_failed& failure) {
+    if (slot_.answered) return;
+    send_message(leash_number, wire::message::spawn_failed, 0, &failure, sizeof failure);
+    slot_.answered = true;
+  }
+
+  // False when the leash has ended, by order or for breaking the rules.
+  bool handle_leash() {
+    if (!slot_.taken) {
+      if (fork_runner()) return true;
+      slot_.taken = true;
+      fail_spawn({wire::stage::fork, wire::reason::resources, EAGAIN});
+    }
+    received message;
+    wire::signal order = {};
+    const packet_size got = receive_packet(leash_number, &order, sizeof order, message);
+    if (got.ended) return false;
+    close_received(message);
     switch (message.head.type) {
       case wire::message::spawn:
-        return spawn(message);
-      case wire::message::signal: {
-        wire::signal order;
-        if (message.head.bytes != sizeof order || !receive_exactly(leash_, &order, sizeof order)) return false;
-        signal(order);
-        return true;
-      }
+        return slot_.answered;  // for want of a process it was refused, or that was killed before it read this
+      case wire::message::signal:
+        if (got.bytes == sizeof order && slot_.leader != 0) signal(order);
+        return got.bytes == sizeof order;
       case wire::message::status:
         tell_state(message.head.serial);
-        return message.head.bytes == 0;
+        return true;
       default:
         return false;
     }
   }
 
-  bool spawn(received& message) {
-    wire::spawn head;
-    if (slot_.taken || message.head.bytes <= sizeof head || message.head.bytes > wire::spawn_bytes_max ||
-        message.fd_count < 3 || !receive_exactly(leash_, &head, sizeof head))
-      return false;
-    slot_.taken = true;
-    const std::size_t bytes = message.head.bytes - sizeof head;
-    // Counts are bounded by the text: every string takes at least its NUL.
-    if (head.root_count > bytes || head.argv_count > bytes || head.env_count > bytes) return false;
-    const std::size_t pointers = static_cast<std::size_t>(head.root_count) + head.argv_count + head.env_count + 2;
-    const std::size_t room = ((bytes + 15) & ~std::size_t{15}) + pointers * sizeof(char*);
-    char* text = static_cast<char*>(room <= sizeof small_ ? static_cast<void*>(small_) : map(room));
-    if (!text) return fail_spawn(message, {wire::stage::fork, wire::reason::resources, ENOMEM});
-    if (!receive_exactly(leash_, text, bytes)) return false;
-    command wanted;
-    if (!parse_command(head, text, bytes, reinterpret_cast<char**>(text + ((bytes + 15) & ~std::size_t{15})), wanted))
-      return false;
-    wanted.fds = message.fds;
-    wanted.fd_count = message.fd_count;
-    const launched made = launch(wanted, defaults_);
-    for (int i = 0; i < message.fd_count; ++i) close(message.fds[i]);
-    if (text != small_) munmap(text, room);
-    if (made.pid == 0) {
-      send_message(leash_, wire::message::spawn_failed, message.head.serial, &made.failure, sizeof made.failure);
-      return true;
-    }
-    slot_.leader = made.pid;
-    const wire::started started = {made.pid};
-    send_message(leash_, wire::message::started, message.head.serial, &started, sizeof started);
-    return true;
-  }
-
-  bool fail_spawn(received& message, wire::spawn_failed failure) {
-    for (int i = 0; i < message.fd_count; ++i) close(message.fds[i]);
-    send_message(leash_, wire::message::spawn_failed, message.head.serial, &failure, sizeof failure);
-    return false;
-  }
-
-  static void* map(std::size_t bytes) {
-    void* made = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return made == MAP_FAILED ? nullptr : made;
-  }
-
   // Reaps whoever has ended and tells of the leader's end and of the last one's.
   void reap() {
-    for (;;) {
-      int status;
-      rusage usage;
-      const pid_t pid = wait4(-1, &status, WNOHANG, &usage);
-      if (pid == 0) return;
-      if (pid < 0) {
-        if (errno == EINTR) continue;
-        if (slot_.end_known && !slot_.closed_told) {
-          slot_.closed_told = true;
-          send_message(leash_, wire::message::closed, 0, nullptr, 0);
-        }
-        return;
-      }
-      if (pid == slot_.leader && !slot_.end_known) tell_end(status, usage);
+    if (slot_.leader == 0) {
+      continue_runner();
+      return;
     }
+    while (!slot_.end_known) {
+      const ended_child end = look_at_end(P_ALL, 0);
+      if (end.pid <= 0) return;
+      if (end.pid == slot_.leader) {
+        slot_.end = end.report;
+        slot_.end_known = true;  // before it is reaped: should we be killed now, init still tells it
+      }
+      waitpid(end.pid, nullptr, 0);
+    }
+    pid_t pid;
+    do pid = waitpid(-1, nullptr, WNOHANG);
+    while (pid > 0);
+    tell_end(pid < 0 && errno == ECHILD);
   }
 
-  void tell_end(int status, const rusage& usage) {
-    slot_.end = {status,
-                 0,
-                 usage.ru_utime.tv_sec * 1'000'000LL + usage.ru_utime.tv_usec,
-                 usage.ru_stime.tv_sec * 1'000'000LL + usage.ru_stime.tv_usec,
-                 usage.ru_maxrss};
-    slot_.end_known = true;
-    send_message(leash_, wire::message::exited, 0, &slot_.end, sizeof slot_.end);
-    slot_.end_told = true;
+  void tell_end(bool nobody_left) {
+    if (!slot_.end_told) {
+      wire::exited end = slot_.end;
+      end.closed = nobody_left;
+      send_message(leash_number, wire::message::exited, 0, &end, sizeof end);
+      slot_.end_told = true;
+    } else if (nobody_left && !slot_.closed_told) {
+      send_message(leash_number, wire::message::closed, 0, nullptr, 0);
+    }
+    if (nobody_left) slot_.closed_told = true;
+  }
+
+  // A runner is never stopped: it would let the spawn wait.
+  void continue_runner() {
+    const pid_t runner = slot_.runner;
+    siginfo_t info = {};
+    if (runner != 0 && waitid(P_PID, static_cast<id_t>(runner), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == runner)
+      kill(runner, SIGCONT);
   }
 
   void signal(const wire::signal& order) {
     const int number = static_cast<int>(order.number);
-    if (!slot_.leader) return;
     if (order.target == wire::target::leader) {
       if (!slot_.end_known) kill(slot_.leader, number);  // not reaped yet: the number is still its own
       return;
@@ -154,49 +178,55 @@ class anchor {
   }
 
   void tell_state(std::uint32_t serial) {
-    const snapshot below = read_descendants(getpid());
-    static std::int32_t pids[wire::processes_max];
+    const snapshot below = slot_.leader != 0 ? read_descendants(getpid()) : snapshot{nullptr, 0};
+    static std::int32_t pids[wire::members_max];
     wire::state state = {0};
-    for (std::size_t i = 0; i < below.count && state.count < wire::processes_max; ++i)
-      if (below.entries[i].state != 'Z' && below.entries[i].state != 'X') pids[state.count++] = below.entries[i].pid;
-    send_message(leash_, wire::message::state, serial, &state, sizeof state, pids, state.count * sizeof pids[0]);
+    for (std::size_t i = 0; i < below.count && state.count < wire::members_max; ++i)
+      if (is_alive(below.entries[i])) pids[state.count++] = below.entries[i].pid;
+    send_message(leash_number, wire::message::state, serial, &state, sizeof state, pids, state.count * sizeof pids[0]);
   }
 
+  // From the top: whoever loses its parent becomes our child, where its number is safe until we reap it. That is faster than
+  // any storm of forks, and needs no look at the rest of the system.
   [[noreturn]] void end_tree() {
-    if (slot_.leader && !slot_.end_known) kill(-slot_.leader, SIGKILL);
+    if (slot_.leader != 0 && !slot_.end_known) kill(-slot_.leader, SIGKILL);
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    for (;;) {
-      signal_descendants(SIGKILL);
+    for (int round = 1;; ++round) {
+      kill_children(nullptr, nullptr);
+      if (round % kill_rounds_per_scan == 0) signal_descendants(SIGKILL);
       reap();
+      if (slot_.leader == 0) waitpid(-1, nullptr, WNOHANG);
       siginfo_t info;
       if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) _exit(0);
-      const timespec pause = {0, 2'000'000};
+      const timespec pause = {0, round < 50 ? 1'000'000 : 20'000'000};
       sigtimedwait(&child, nullptr, &pause);
     }
   }
 
-  int leash_;
   slot& slot_;
   const wire::setup& defaults_;
-  alignas(16) char small_[16384];
+  int report_ = -1;
 };
 
 }  // namespace
 
 void run_anchor(int leash, slot& mine, const wire::setup& defaults) {
-  // The lowest number that is free for good, everything else goes: other leashes' ends must not be held here.
-  dup2(leash, 3);
-  close_range(4, ~0u, 0);
+  // Other leashes' ends must not be held here.
+  if (leash == leash_number) {
+    fcntl(leash, F_SETFD, FD_CLOEXEC);
+  } else {
+    dup3(leash, leash_number, O_CLOEXEC);
+  }
+  close_range(leash_number + 1, ~0u, 0);
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_NAME, "sbx-anchor");
   struct sigaction action = {};
   action.sa_handler = on_child;
   sigaction(SIGCHLD, &action, nullptr);
-  static char memory[sizeof(anchor)];
-  (new (memory) anchor(3, mine, defaults))->run();
+  anchor(mine, defaults).run();
 }
 
 }  // namespace sbx::init

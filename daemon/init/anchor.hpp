@@ -5,7 +5,7 @@
 
 namespace sbx::init {
 
-// Runs in a process of its own, forked by init with SIGCHLD blocked; ends it. `leash` is the inner end.
+// Runs in a process of its own, forked by init with all signals blocked; ends it. `leash` is the inner end.
 [[noreturn]] void run_anchor(int leash, slot& mine, const wire::setup& defaults);
 
 }  // namespace sbx::init

@@ -4,11 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 
 #include "daemon/init/anchor.hpp"
 #include "daemon/init/io.hpp"
+#include "daemon/init/reap.hpp"
 #include "daemon/init/tree.hpp"
 
 namespace sbx::init {
@@ -25,18 +24,14 @@ namespace {
 
 constexpr std::int64_t anchor_end_ms = 5000;       // from end-of-file of its leash to being killed
 constexpr std::int64_t anchor_idle_end_ms = 1000;  // the same when its tree is empty already
+constexpr int watch_ms = 50;                       // between looks at anchors that are to end
+constexpr int orphan_round_ms = 5;                 // between rounds of killing what has lost its anchor
+constexpr int kill_rounds_per_scan = 8;
 
 std::int64_t now_ms() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
-}
-
-sigset_t all_but_child() {
-  sigset_t set;
-  sigfillset(&set);
-  sigdelset(&set, SIGCHLD);
-  return set;
 }
 
 class init {
@@ -45,19 +40,14 @@ class init {
 
   [[noreturn]] void run() {
     slots_ = make_slots();
-    if (!slots_) _exit(1);
-    polled_ = static_cast<pollfd*>(mmap(nullptr, sizeof(pollfd) * (slots_max + 1), PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    polled_slots_ = static_cast<slot**>(mmap(nullptr, sizeof(slot*) * (slots_max + 1), PROT_READ | PROT_WRITE,
-                                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (polled_ == MAP_FAILED || polled_slots_ == MAP_FAILED) _exit(1);
+    events_ = epoll_create1(EPOLL_CLOEXEC);
+    if (!slots_ || events_ < 0 || !watch(options_.control, EPOLLIN, nullptr)) _exit(1);
     if (!set_up()) end_everything();
     for (;;) {
       reap();
       finish_orphans();
       finish_overdue();
-      wait_for_something();
-      if (polled_[0].revents == 0) continue;
+      if (!wait_for_something()) continue;
       received message;
       const receive_result got = receive_header(options_.control, message);
       if (got == receive_result::again) continue;
@@ -66,6 +56,13 @@ class init {
   }
 
  private:
+  bool watch(int fd, std::uint32_t what, slot* place) {
+    epoll_event event = {};
+    event.events = what;
+    event.data.ptr = place;
+    return epoll_ctl(events_, EPOLL_CTL_ADD, fd, &event) == 0;
+  }
+
   bool set_up() {
     pollfd control = {options_.control, POLLIN, 0};
     while (poll(&control, 1, -1) < 0 && errno == EINTR) {
@@ -86,38 +83,39 @@ class init {
     return true;
   }
 
-  void wait_for_something() {
-    nfds_t count = 0;
-    polled_[count] = {options_.control, POLLIN, 0};
-    polled_slots_[count++] = nullptr;
-    bool waiting = false;
-    for (std::size_t i = 0; i < used_; ++i) {
-      if (!slots_[i].anchor && !slots_[i].orphaned) continue;
-      if (slots_[i].ended_at_ms || slots_[i].orphaned) {
-        waiting = true;
-        continue;
+  // True when the control socket has something to say.
+  bool wait_for_something() {
+    sigset_t open;
+    sigfillset(&open);
+    sigdelset(&open, SIGCHLD);
+    epoll_event found[32];
+    const int timeout = orphans_ ? orphan_round_ms : ending_ > 0 ? watch_ms : -1;
+    const int count = epoll_pwait(events_, found, 32, timeout, &open);
+    bool control = false;
+    for (int i = 0; i < count; ++i) {
+      if (auto* place = static_cast<slot*>(found[i].data.ptr)) {
+        leash_ended(*place);
+      } else {
+        control = true;
       }
-      polled_[count] = {slots_[i].leash, POLLRDHUP, 0};
-      polled_slots_[count++] = &slots_[i];
     }
-    const sigset_t open = all_but_child();
-    const timespec soon = {0, orphans_ ? 5'000'000 : 100'000'000};
-    polled_[0].revents = 0;
-    if (ppoll(polled_, count, waiting || orphans_ ? &soon : nullptr, &open) <= 0) {
-      polled_[0].revents = 0;
-      return;
-    }
-    for (nfds_t i = 1; i < count; ++i)
-      if (polled_[i].revents) polled_slots_[i]->ended_at_ms = now_ms();
+    return control;
+  }
+
+  void leash_ended(slot& place) {
+    epoll_ctl(events_, EPOLL_CTL_DEL, place.leash, nullptr);
+    if (place.ended_at_ms == 0) ++ending_;
+    place.ended_at_ms = now_ms();
   }
 
   bool handle(received& message) {
     switch (message.head.type) {
       case wire::message::anchor:
         if (message.fd_count != 1 || message.head.bytes != 0) return false;
-        add_anchor(message.fds[0], message.head.serial);
+        add_anchor(message.fds[0]);
         return true;
       case wire::message::list:
+        close_received(message);
         tell_processes(message.head.serial);
         return message.head.bytes == 0;
       default:
@@ -125,23 +123,31 @@ class init {
     }
   }
 
-  void add_anchor(int leash, std::uint32_t serial) {
-    slot* place = nullptr;
-    for (std::size_t i = 0; i < slots_max && !place; ++i)
-      if (!slots_[i].anchor && !slots_[i].orphaned) {
-        place = &slots_[i];
-        if (i >= used_) used_ = i + 1;
-      }
-    const int error = place ? 0 : EAGAIN;
-    if (place) {
-      memset(static_cast<void*>(place), 0, sizeof *place);
-      place->leash = leash;
-      place->serial = serial;
-      if (fork_anchor(*place)) return;
+  slot* free_slot() {
+    for (std::size_t i = 0; i < slots_max; ++i) {
+      if (slots_[i].anchor != 0 || slots_[i].orphaned) continue;
+      if (i >= used_) used_ = i + 1;
+      return new (&slots_[i]) slot();
     }
+    return nullptr;
+  }
+
+  void add_anchor(int leash) {
+    slot* place = free_slot();
+    int error = EAGAIN;
+    if (place) {
+      place->leash = leash;
+      if (watch(leash, EPOLLRDHUP, place) && fork_anchor(*place)) return;
+      error = errno;
+      epoll_ctl(events_, EPOLL_CTL_DEL, leash, nullptr);
+    }
+    refuse(leash, error);
     close(leash);
-    const wire::anchor_failed failure = {error ? error : errno};
-    send_message(options_.control, wire::message::anchor_failed, serial, &failure, sizeof failure);
+  }
+
+  static void refuse(int leash, int error) {
+    const wire::spawn_failed failure = {wire::stage::fork, wire::reason::resources, error};
+    send_message(leash, wire::message::spawn_failed, 0, &failure, sizeof failure);
   }
 
   bool fork_anchor(slot& place) {
@@ -158,29 +164,42 @@ class init {
     return nullptr;
   }
 
-  slot* slot_of_leader(pid_t pid) {
-    for (std::size_t i = 0; i < used_; ++i)
-      if (slots_[i].orphaned && slots_[i].leader == pid && !slots_[i].end_known) return &slots_[i];
-    return nullptr;
-  }
-
   void reap() {
     for (;;) {
-      int status;
-      rusage usage;
-      const pid_t pid = wait4(-1, &status, WNOHANG | WUNTRACED, &usage);
-      if (pid <= 0) return;
-      if (WIFSTOPPED(status)) {
-        kill(pid, SIGCONT);  // an anchor is never stopped; whatever else is ours is being killed anyway
-        continue;
-      }
-      if (slot* place = slot_of_anchor(pid)) {
+      const ended_child end = look_at_end(P_ALL, 0);
+      if (end.pid <= 0) break;
+      if (slot* place = slot_of_anchor(end.pid)) {
         anchor_ended(*place);
-      } else if (slot* told = slot_of_leader(pid)) {
-        told->end = {status, 0, usage.ru_utime.tv_sec * 1'000'000LL + usage.ru_utime.tv_usec,
-                     usage.ru_stime.tv_sec * 1'000'000LL + usage.ru_stime.tv_usec, usage.ru_maxrss};
-        told->end_known = true;
+      } else {
+        note_leader(end);
       }
+      waitpid(end.pid, nullptr, 0);
+    }
+    continue_stopped();
+  }
+
+  // An anchor is never stopped; whatever else is ours is being killed anyway.
+  void continue_stopped() {
+    siginfo_t info = {};
+    while (waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+      kill(info.si_pid, SIGCONT);
+      info = {};
+    }
+  }
+
+  // A leader that has lost its anchor: its end is known here alone.
+  void note_leader(const ended_child& end) {
+    for (std::size_t i = 0; i < used_; ++i) {
+      slot& place = slots_[i];
+      if (!place.orphaned || place.end_known) continue;
+      if (place.runner == end.pid && place.taken && !place.failure_known && !place.saw_end && !place.bad_order) {
+        place.leader = end.pid;  // it had become the command, and the anchor had no time to say so
+        place.runner = 0;
+      }
+      if (place.leader != end.pid) continue;
+      place.end = end.report;
+      place.end_known = true;
+      return;
     }
   }
 
@@ -189,56 +208,80 @@ class init {
     if (place.ended_at_ms == 0) {
       // Perhaps the end-of-file came just now.
       pollfd leash = {place.leash, POLLRDHUP, 0};
-      if (poll(&leash, 1, 0) > 0) place.ended_at_ms = now_ms();
+      if (poll(&leash, 1, 0) > 0) leash_ended(place);
     }
-    if (place.ended_at_ms == 0 && !place.taken && fork_anchor(place)) return;  // a spare was killed: another takes its leash
-    orphans_ = true;
+    const bool finished = place.ended_at_ms != 0 && (place.leader == 0 || place.closed_told) && place.runner == 0;
+    if (finished) return forget(place);
     place.orphaned = true;
+    orphans_ = true;
+  }
+
+  void forget(slot& place) {
+    if (place.ended_at_ms == 0) epoll_ctl(events_, EPOLL_CTL_DEL, place.leash, nullptr);
+    if (place.ended_at_ms != 0) --ending_;
+    close(place.leash);
+    place.leash = -1;
+    place.orphaned = false;
+    while (used_ > 0 && slots_[used_ - 1].anchor == 0 && !slots_[used_ - 1].orphaned) --used_;
   }
 
   // What fell to us when its anchor was killed: all of it is killed; when nothing is left, its leashes hear the end.
   void finish_orphans() {
     if (!orphans_) return;
-    if (kill_strays()) return;
-    for (std::size_t i = 0; i < used_; ++i) {
-      slot& place = slots_[i];
-      if (!place.orphaned) continue;
-      if (place.taken && !place.leader) {
-        const wire::spawn_failed failure = {wire::stage::fork, wire::reason::resources, ECHILD};
-        send_message(place.leash, wire::message::spawn_failed, 0, &failure, sizeof failure);
-      } else if (place.leader && !place.end_told) {
-        if (!place.end_known) place.end.wait_status = SIGKILL;
-        send_message(place.leash, wire::message::exited, 0, &place.end, sizeof place.end);
-      }
-      if (!place.closed_told) send_message(place.leash, wire::message::closed, 0, nullptr, 0);
-      close(place.leash);
-      place.orphaned = false;
-    }
+    const auto is_anchor = [](void* self, pid_t pid) { return static_cast<init*>(self)->slot_of_anchor(pid) != nullptr; };
+    if (kill_children(is_anchor, this) > 0) return;
+    reap();  // the last one may have ended between the last look and this
     orphans_ = false;
-    while (used_ > 0 && !slots_[used_ - 1].anchor && !slots_[used_ - 1].orphaned) --used_;
+    for (std::size_t i = 0; i < used_; ++i)
+      if (slots_[i].orphaned) finish(slots_[i]);
   }
 
-  // Kills every child of ours that is no anchor (unreaped: the number is its own). True while there are any.
-  bool kill_strays() {
-    const snapshot all = read_processes();
-    const pid_t self = getpid();
-    bool any = false;
-    for (std::size_t i = 0; i < all.count; ++i) {
-      if (all.entries[i].ppid != self || slot_of_anchor(all.entries[i].pid)) continue;
-      any = true;
-      kill(all.entries[i].pid, SIGKILL);
+  void finish(slot& place) {
+    // A spare was killed: another takes its leash.
+    if (place.ended_at_ms == 0 && !place.taken && place.leader == 0) {
+      place.orphaned = false;
+      place.runner = 0;
+      if (fork_anchor(place)) return;
+      refuse(place.leash, EAGAIN);
+      return forget(place);
     }
-    return any;
+    if (place.leader != 0) {
+      tell_end(place);
+    } else if (!place.answered && place.failure_known) {
+      send_message(place.leash, wire::message::spawn_failed, 0, &place.failure, sizeof place.failure);
+    } else if (!place.answered && place.taken) {
+      refuse(place.leash, ECHILD);
+    }
+    forget(place);
+  }
+
+  static void tell_end(slot& place) {
+    if (!place.end_told) {
+      const wire::started started = {place.leader};
+      if (!place.answered) send_message(place.leash, wire::message::started, 0, &started, sizeof started);
+      if (!place.end_known) place.end.wait_status = SIGKILL;
+      place.end.closed = 1;
+      send_message(place.leash, wire::message::exited, 0, &place.end, sizeof place.end);
+    } else if (!place.closed_told) {
+      send_message(place.leash, wire::message::closed, 0, nullptr, 0);
+    }
   }
 
   void finish_overdue() {
+    if (ending_ == 0) return;
     const std::int64_t now = now_ms();
     for (std::size_t i = 0; i < used_; ++i) {
       slot& place = slots_[i];
-      if (!place.anchor || !place.ended_at_ms) continue;
-      const bool empty = !place.leader || place.closed_told;
+      if (place.anchor == 0 || place.ended_at_ms == 0) continue;
+      const bool empty = place.leader == 0 || place.closed_told;
       if (now - place.ended_at_ms >= (empty ? anchor_idle_end_ms : anchor_end_ms)) kill(place.anchor, SIGKILL);
     }
+  }
+
+  bool is_ours(pid_t pid) {
+    for (std::size_t i = 0; i < used_; ++i)
+      if (slots_[i].anchor != 0 && (slots_[i].anchor == pid || slots_[i].runner == pid)) return true;
+    return false;
   }
 
   void tell_processes(std::uint32_t serial) {
@@ -248,7 +291,7 @@ class init {
     wire::listed head = {0, 0};
     for (std::size_t i = 0; i < below.count; ++i) {
       const process_entry& entry = below.entries[i];
-      if (slot_of_anchor(entry.pid)) continue;
+      if (is_ours(entry.pid)) continue;
       if (head.count == wire::processes_max) {
         head.truncated = 1;
         break;
@@ -265,9 +308,7 @@ class init {
     pid_t parent = entry.ppid;
     for (std::size_t steps = 0; steps < below.count; ++steps) {
       if (const slot* place = slot_of_anchor(parent)) return place->leader;
-      const process_entry* up = nullptr;
-      for (std::size_t i = 0; i < below.count && !up; ++i)
-        if (below.entries[i].pid == parent) up = &below.entries[i];
+      const process_entry* up = find_process(below, parent);
       if (!up) return 0;
       parent = up->ppid;
     }
@@ -276,18 +317,17 @@ class init {
 
   [[noreturn]] void end_everything() {
     if (options_.whole_namespace) _exit(0);  // the kernel kills and reaps the namespace before we are gone
-    for (std::size_t i = 0; i < used_; ++i)
-      if (slots_[i].anchor) kill(slots_[i].anchor, SIGKILL);
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    for (;;) {
-      signal_descendants(SIGKILL);
+    for (int round = 1;; ++round) {
+      kill_children(nullptr, nullptr);
+      if (round % kill_rounds_per_scan == 0) signal_descendants(SIGKILL);
       pid_t pid;
-      while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) {
-      }
+      do pid = waitpid(-1, nullptr, WNOHANG);
+      while (pid > 0);
       if (pid < 0 && errno == ECHILD) _exit(0);
-      const timespec pause = {0, 2'000'000};
+      const timespec pause = {0, round < 50 ? 1'000'000 : 20'000'000};
       sigtimedwait(&child, nullptr, &pause);
     }
   }
@@ -296,8 +336,8 @@ class init {
   wire::setup defaults_ = {};
   slot* slots_ = nullptr;
   std::size_t used_ = 0;  // slots beyond were never used or are free
-  pollfd* polled_ = nullptr;
-  slot** polled_slots_ = nullptr;
+  int events_ = -1;
+  int ending_ = 0;  // how many leashes have ended whose slots are not forgotten
   bool orphans_ = false;
 };
 
@@ -315,8 +355,7 @@ void run_init(const options& wanted) {
   struct sigaction action = {};
   action.sa_handler = on_child;
   sigaction(SIGCHLD, &action, nullptr);
-  static char memory[sizeof(init)];
-  (new (memory) init(wanted))->run();
+  init(wanted).run();
 }
 
 }  // namespace sbx::init

@@ -18,7 +18,7 @@ void take_descriptors(msghdr& message, received& out) {
     for (int i = 0; i < count; ++i) {
       int fd;
       memcpy(&fd, CMSG_DATA(c) + static_cast<std::size_t>(i) * sizeof(int), sizeof fd);
-      if (out.fd_count < static_cast<int>(wire::spawn_fds_max)) {
+      if (out.fd_count < received_fds_max) {
         out.fds[out.fd_count++] = fd;
       } else {
         close(fd);
@@ -29,26 +29,47 @@ void take_descriptors(msghdr& message, received& out) {
 
 }  // namespace
 
-receive_result receive_header(int socket, received& out) {
+void close_received(received& what) {
+  for (int i = 0; i < what.fd_count; ++i) close(what.fds[i]);
+  what.fd_count = 0;
+}
+
+namespace {
+
+ssize_t receive_parts(int socket, iovec* parts, std::size_t count, int flags, received& out) {
   out.fd_count = 0;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * wire::spawn_fds_max)];
-  iovec part = {&out.head, sizeof out.head};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * received_fds_max)];
   msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t got;
-  do got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  do got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
   while (got < 0 && errno == EINTR);
+  if (got > 0) take_descriptors(message, out);
+  return got;
+}
+
+}  // namespace
+
+receive_result receive_header(int socket, received& out) {
+  iovec part = {&out.head, sizeof out.head};
+  const ssize_t got = receive_parts(socket, &part, 1, MSG_DONTWAIT, out);
   if (got < 0) return errno == EAGAIN ? receive_result::again : receive_result::ended;
   if (got == 0) return receive_result::ended;
-  take_descriptors(message, out);
   const std::size_t have = static_cast<std::size_t>(got);
   if (have < sizeof out.head &&
       !receive_exactly(socket, reinterpret_cast<char*>(&out.head) + have, sizeof out.head - have))
     return receive_result::ended;
   return receive_result::ok;
+}
+
+packet_size receive_packet(int socket, void* body, std::size_t room, received& out) {
+  iovec parts[2] = {{&out.head, sizeof out.head}, {body, room}};
+  const ssize_t got = receive_parts(socket, parts, 2, 0, out);
+  if (got < static_cast<ssize_t>(sizeof out.head)) return {true, 0};
+  return {false, static_cast<std::size_t>(got) - sizeof out.head};
 }
 
 bool receive_exactly(int socket, void* into, std::size_t bytes) {

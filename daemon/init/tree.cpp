@@ -61,7 +61,25 @@ bool read_stat(pid_t pid, process_entry& out) {
   return true;
 }
 
-bool alive(const process_entry& entry) { return entry.state != 'Z' && entry.state != 'X'; }
+// The numbers in a text that comes in pieces.
+class number_reader {
+ public:
+  // Calls `each` for every number that is complete.
+  template <class F>
+  void feed(const char* text, std::size_t bytes, F each) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') {
+        number_ = number_ * 10 + (text[i] - '0');
+      } else if (number_ != 0) {
+        each(number_);
+        number_ = 0;
+      }
+    }
+  }
+
+ private:
+  pid_t number_ = 0;
+};
 
 }  // namespace
 
@@ -78,26 +96,26 @@ snapshot read_processes() {
   return {table, count};
 }
 
-// The entry of a pid: /proc lists processes by ascending number.
-static process_entry* find(pid_t pid, std::size_t count) {
-  std::size_t low = 0, high = count;
+// /proc lists processes by ascending number.
+const process_entry* find_process(const snapshot& in, pid_t pid) {
+  std::size_t low = 0, high = in.count;
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
-    if (table[middle].pid < pid) {
+    if (in.entries[middle].pid < pid) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  return low < count && table[low].pid == pid ? &table[low] : nullptr;
+  return low < in.count && in.entries[low].pid == pid ? &in.entries[low] : nullptr;
 }
 
 snapshot read_descendants(pid_t root) {
   const snapshot all = read_processes();
   for (std::size_t i = 0; i < all.count; ++i) {
-    process_entry* at = &table[i];
+    const process_entry* at = &table[i];
     std::size_t steps = 0;  // a parent may have changed while we read: no climb may go in circles
-    while (at && at->ppid != root && !at->beneath && steps++ < all.count) at = find(at->ppid, all.count);
+    while (at && at->ppid != root && !at->beneath && steps++ < all.count) at = find_process(all, at->ppid);
     table[i].beneath = table[i].pid != root && at && steps < all.count;
   }
   std::size_t kept = 0;
@@ -106,13 +124,11 @@ snapshot read_descendants(pid_t root) {
   return {table, kept};
 }
 
-std::size_t signal_descendants(int number, pid_t except) {
+void signal_descendants(int number) {
   const snapshot below = read_descendants(getpid());
-  std::size_t met = 0;
   for (std::size_t i = 0; i < below.count; ++i) {
     const process_entry& entry = below.entries[i];
-    if (!alive(entry) || entry.pid == except) continue;
-    ++met;
+    if (!is_alive(entry)) continue;
     const int fd = static_cast<int>(syscall(SYS_pidfd_open, entry.pid, 0));
     if (fd < 0) continue;
     process_entry now;
@@ -121,6 +137,26 @@ std::size_t signal_descendants(int number, pid_t except) {
       syscall(SYS_pidfd_send_signal, fd, number, nullptr, 0);
     close(fd);
   }
+}
+
+std::size_t kill_children(bool (*spare)(void* context, pid_t pid), void* context) {
+  std::size_t met = 0;
+  const auto kill_one = [&](pid_t pid) {
+    if (spare && spare(context, pid)) return;
+    ++met;
+    kill(pid, SIGKILL);
+  };
+  const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {  // a kernel without it
+    const snapshot all = read_processes();
+    for (std::size_t i = 0; i < all.count; ++i)
+      if (all.entries[i].ppid == getpid()) kill_one(all.entries[i].pid);
+    return met;
+  }
+  char text[4096];
+  number_reader numbers;
+  for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;) numbers.feed(text, static_cast<std::size_t>(got), kill_one);
+  close(fd);
   return met;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "daemon/sys/init_wire.hpp"
@@ -17,6 +18,8 @@ struct process_entry {
   bool beneath;  // scratch
 };
 
+inline bool is_alive(const process_entry& entry) { return entry.state != 'Z' && entry.state != 'X'; }
+
 // All processes that /proc shows now. The array belongs to the caller's process and is reused by the next call.
 struct snapshot {
   const process_entry* entries;
@@ -24,11 +27,17 @@ struct snapshot {
 };
 snapshot read_processes();
 
+// The one with this pid, or null.
+const process_entry* find_process(const snapshot& in, pid_t pid);
+
 // Those beneath `root` (root itself excluded), compacted to the front of the snapshot.
 snapshot read_descendants(pid_t root);
 
 // Sends `number` to every living descendant of this process, each by a pidfd that is checked again after opening.
-// Returns how many were met. `except` is spared (0: nobody).
-std::size_t signal_descendants(int number, pid_t except = 0);
+void signal_descendants(int number);
+
+// Kills the children of this process, which must have one thread: unreaped, so that their numbers are their own. Those for
+// which `spare` answers true are left alone (null: nobody). Answers how many were not spared, ended ones included.
+std::size_t kill_children(bool (*spare)(void* context, pid_t pid), void* context);
 
 }  // namespace sbx::init

@@ -79,7 +79,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   std::uint32_t next_serial = 1;
   int spawns = 0;
   async::signal spawn_left;
-  async::event ready_event, dead_event;
+  async::event ready_event, dead_event, gone_event;
   struct listing {
     listing() = default;
     async::event answered;
@@ -97,6 +97,7 @@ class owned_leash final : public leash {
  public:
   explicit owned_leash(std::shared_ptr<leash_socket> socket) : socket_(std::move(socket)) {}
   ~owned_leash() override {
+    // The order to end, and nobody waits any more. What is left ends beneath the anchor; the reader sees its end-of-file.
     asio::dispatch(socket_->strand(), [socket = socket_] { socket->lose(); });
   }
   async::task<result<pid_t>> spawn(spawn_request request) override {
@@ -121,7 +122,7 @@ class owned_leash final : public leash {
     co_return co_await std::move(pending);
   }
   void signal(int number, signal_target target) override { socket_->signal(number, target); }
-  void end() override { socket_->shut(); }
+  void end() override { socket_->end(); }
 
  private:
   std::shared_ptr<leash_socket> socket_;
@@ -180,9 +181,6 @@ bool init_link::state::take(const incoming_message& message) {
   switch (message.head.type) {
     case wire::message::ready: return take_ready(message);
     case wire::message::listed: return take_listed(message);
-    case wire::message::anchor_failed:
-      // Its leash has ended by itself: whoever holds it, or takes the spare, learns it there.
-      return message.body.size() == sizeof(wire::anchor_failed);
     default: return false;
   }
 }
@@ -229,7 +227,7 @@ bool init_link::state::take_listed(const incoming_message& message) {
 
 // Asks for an anchor and answers the outer end of its leash.
 result<sys::unique_fd> init_link::state::order_anchor() {
-  auto pair = sys::open_socket_pair(SOCK_STREAM);
+  auto pair = sys::open_socket_pair(SOCK_SEQPACKET);
   if (!pair) return fail(pair.error());
   if (!send(make_message(wire::message::anchor, next_serial++, nullptr, 0, {}, 1), {sys::fd_ref(pair->second)}))
     return fail(lost_error());
@@ -241,7 +239,6 @@ async::task<result<std::unique_ptr<leash>>> init_link::state::open_leash(async::
   result<sys::unique_fd> end = spare ? result<sys::unique_fd>(std::move(*spare)) : order_anchor();
   spare.reset();
   if (!end) co_return fail(end.error());
-  if (auto next = order_anchor()) spare = std::move(*next);
   auto socket = std::make_shared<leash_socket>(leash_strand, std::move(*end), host_for_leash());
   std::erase_if(leashes, [](const auto& old) { return old.expired(); });
   leashes.push_back(socket);
@@ -252,6 +249,9 @@ async::task<result<std::unique_ptr<leash>>> init_link::state::open_leash(async::
 leash_host init_link::state::host_for_leash() {
   leash_host host;
   host.answer_timeout = options.answer_timeout;
+  host.end_timeout = options.end_timeout;
+  host.has_ended = [self = shared_from_this()] { return self->dead.load(); };
+  host.wait_gone = [self = shared_from_this()] { return self->gone_event.wait(); };
   host.enter_spawn = [self = shared_from_this()]() -> async::task<bool> {
     return async::on(self->strand, self->enter_spawn());
   };
@@ -277,6 +277,9 @@ async::task<bool> init_link::state::enter_spawn() {
 void init_link::state::leave_spawn() {
   --spawns;
   spawn_left.notify_all();
+  // Now rather than when the spare was taken: making another must not delay the command.
+  if (spare || dead) return;
+  if (auto next = order_anchor()) spare = std::move(*next);
 }
 
 async::task<result<std::vector<process_info>>> init_link::state::processes() {
@@ -303,9 +306,16 @@ void init_link::state::die(std::string why) {
   spare.reset();
   for (auto& [serial, waiting] : listings) waiting->answered.set();
   listings.clear();
+  // Trees that outlive init (on the host) end by their own leashes; the readers see the end of all of them.
   for (auto& weak : leashes)
-    if (auto leash = weak.lock()) asio::dispatch(leash->strand(), [leash] { leash->lose(); });
+    if (auto leash = weak.lock()) asio::dispatch(leash->strand(), [leash] { leash->shut(); });
   leashes.clear();
+  tasks.spawn("waiting for a sandbox to be gone", [](std::shared_ptr<state> self) -> async::task<void> {
+    auto going = self->gone_event.wait();
+    auto limited = async::with_deadline(std::move(going), self->options.gone_timeout);
+    co_await std::move(limited);
+    self->gone_event.set();
+  }(shared_from_this()));
   spawn_left.notify_all();
   ready_event.set();
   dead_event.set();
@@ -320,7 +330,12 @@ void init_link::state::end() {
 init_link::init_link(asio::io_context& context, sys::unique_fd control, link_options options)
     : state_(std::make_shared<state>(context, std::move(control), std::move(options))) {}
 
-init_link::~init_link() { end(); }
+init_link::~init_link() {
+  end();
+  confirm_gone();
+}
+
+void init_link::confirm_gone() { state_->gone_event.set(); }
 
 async::task<result<void>> init_link::ready() {
   auto work = state_->set_up();

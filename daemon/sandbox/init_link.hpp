@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct link_options {
   bool with_defaults = true;     // false: commands keep the limits that init found (containers); the umask is told anyway
   std::chrono::milliseconds ready_timeout{10'000};
   std::chrono::milliseconds answer_timeout{10'000};  // a spawn or a question unanswered for so long is init's death
+  // A tree that is not empty so long after leash::end() ends the whole sandbox. None: it does not (backend none, where that
+  // would not help).
+  std::optional<std::chrono::milliseconds> end_timeout{6'000};
+  std::chrono::milliseconds gone_timeout{15'000};  // after the end, when confirm_gone() never comes
 };
 
 class init_link {
@@ -45,8 +50,10 @@ class init_link {
   // /dev/pts of the sandbox (O_PATH, checked to be a devpts); none on the host. Valid while the link lives, after ready().
   sys::fd_ref devpts() const;
 
-  // Orders the end by end-of-file; leashes are told. Repeatable.
+  // Orders the end by end-of-file, of all leashes too. Repeatable.
   void end();
+  // Nothing of the sandbox is left: only now commands whose end was not told are `lost`. Call it once that is known.
+  void confirm_gone();
 
   bool alive() const;
   // The control socket has ended: init is gone or was given up. Its processes may take a moment more: backends wait for

@@ -3,9 +3,13 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <sys/wait.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "daemon/async/run.hpp"
 #include "daemon/sys/message_socket.hpp"
 
 namespace sbx::sandbox {
@@ -72,6 +76,10 @@ error failure_error(const wire::spawn_failed& failure) {
       .with("reason", std::string(name_of(failure.reason)));
 }
 
+bool is_end(int wait_status) { return WIFEXITED(wait_status) || WIFSIGNALED(wait_status); }
+
+wire::spawn_failed no_room(int error) { return {wire::stage::fork, wire::reason::resources, error}; }
+
 void append_string(std::string& out, const std::string& text) { out.append(text).push_back('\0'); }
 
 std::string spawn_text(const spawn_request& request) {
@@ -86,13 +94,32 @@ std::string spawn_text(const spawn_request& request) {
 }  // namespace
 
 leash_socket::leash_socket(async::strand strand, sys::unique_fd socket, leash_host host)
-    : strand_(strand), socket_(strand, socket.release()), host_(std::move(host)), deadline_(strand), tasks_(strand) {}
+    : strand_(strand),
+      socket_(strand, socket.release()),
+      host_(std::move(host)),
+      deadline_(strand),
+      end_deadline_(strand),
+      tasks_(strand) {}
 
 void leash_socket::begin() {
   tasks_.spawn("a leash", [](std::shared_ptr<leash_socket> self) -> async::task<void> {
-    auto reading = self->read_all();
-    co_await std::move(reading);
+    auto serving = self->serve();
+    co_await std::move(serving);
   }(shared_from_this()));
+}
+
+// Until end-of-file: by then no process holds the inner end. What has not been told then is lost with the sandbox, once
+// nothing of that is left.
+async::task<void> leash_socket::serve() {
+  auto reading = read_all();
+  co_await std::move(reading);
+  end_deadline_.cancel();
+  if (!lost_ && !closed_.is_set() && !told_failure()) {
+    if (!host_.has_ended()) host_.give_up("it let go of a command that had not ended");
+    auto going = host_.wait_gone();
+    co_await std::move(going);
+  }
+  lose();
 }
 
 async::task<void> leash_socket::read_all() {
@@ -104,16 +131,17 @@ async::task<void> leash_socket::read_all() {
     const auto state = reader_.fill(socket);
     while (auto message = reader_.next())
       if (!take(*message)) co_return broken("it spoke out of turn");
-    if (reader_.broken()) co_return broken("it sent a malformed message");
+    if (reader_.broken() || !reader_.fds().empty()) co_return broken("it sent a malformed message");
     if (state == message_reader::state::ended) break;
   }
-  lose();
 }
 
-void leash_socket::broken(std::string reason) {
-  if (!lost_) host_.give_up(std::move(reason));
-  lose();
-}
+void leash_socket::broken(std::string reason) { host_.give_up(std::move(reason)); }
+
+bool leash_socket::told_failure() const { return spawn_answer_ && !*spawn_answer_; }
+
+// An anchor that was killed in the midst of telling is told again by init. More than that is a flood.
+bool leash_socket::repeated() { return ++repeats_ < 4; }
 
 void leash_socket::lose() {
   if (lost_) return;
@@ -123,11 +151,23 @@ void leash_socket::lose() {
     end_.emplace();
     end_->lost = true;
   }
+  deadline_.cancel();
   answer_spawn(fail(lost_error()));
   exited_.set();
   closed_.set();
   for (auto& [serial, waiting] : questions_) waiting->answered.set();
   questions_.clear();
+}
+
+void leash_socket::end() {
+  shut();
+  if (told_end_ || !host_.end_timeout || closed_.is_set()) return;
+  told_end_ = true;
+  end_deadline_.expires_after(*host_.end_timeout);
+  end_deadline_.async_wait([self = weak_from_this()](boost::system::error_code failed) {
+    const auto leash = failed ? nullptr : self.lock();
+    if (leash && !leash->closed_.is_set()) leash->broken("a command's processes could not be ended");
+  });
 }
 
 void leash_socket::shut() {
@@ -142,15 +182,15 @@ void leash_socket::answer_spawn(result<pid_t> answer) {
 }
 
 bool leash_socket::take(const incoming_message& message) {
-  if (lost_) return true;
   switch (message.head.type) {
     case wire::message::started: return take_started(message);
     case wire::message::spawn_failed: return take_failure(message);
     case wire::message::exited: return take_exited(message);
     case wire::message::closed:
-      if (!spawned_ || (leader_ != 0 && !end_) || message.head.bytes != 0) return false;
+      if (!end_ || !message.body.empty()) return false;
+      if (closed_.is_set()) return repeated();
       closed_.set();
-      return ++repeats_ < 4;
+      return true;
     case wire::message::state: return take_state(message);
     default: return false;
   }
@@ -158,38 +198,46 @@ bool leash_socket::take(const incoming_message& message) {
 
 bool leash_socket::take_started(const incoming_message& message) {
   const auto body = message.front<wire::started>();
-  if (!spawned_ || spawn_answer_ || !body || message.body.size() != sizeof *body || body->pid <= 0) return false;
+  if (!spawned_ || !body || message.body.size() != sizeof *body || body->pid <= 0 || told_failure()) return false;
+  if (leader_ != 0) return body->pid == leader_ && repeated();
   leader_ = body->pid;
   answer_spawn(leader_);
   return true;
 }
 
+// May come before any spawn: then there was no room for its anchor.
 bool leash_socket::take_failure(const incoming_message& message) {
   const auto body = message.front<wire::spawn_failed>();
-  if (!spawned_ || spawn_answer_ || !body || message.body.size() != sizeof *body) return false;
+  if (!body || message.body.size() != sizeof *body || leader_ != 0 || body->stage < wire::stage::fork ||
+      body->stage > wire::stage::pty || body->reason > wire::reason::resources || body->error < 0)
+    return false;
+  if (told_failure()) return repeated();
   answer_spawn(fail(failure_error(*body)));
   return true;
 }
 
 bool leash_socket::take_exited(const incoming_message& message) {
   const auto body = message.front<wire::exited>();
-  if (!spawned_ || !body || message.body.size() != sizeof *body) return false;
-  if (end_) return ++repeats_ < 4;  // an anchor killed in the midst of telling: init tells it again
-  if (!spawn_answer_) answer_spawn(pid_t{0});  // it was killed before it could say that it had started
-  leader_end end;
-  end.wait_status = body->wait_status;
-  end.user_ms = std::max<std::int64_t>(0, body->user_us / 1000);
-  end.system_ms = std::max<std::int64_t>(0, body->system_us / 1000);
-  end.max_rss_bytes = std::max<std::int64_t>(0, body->max_rss_kib) * 1024;
-  end_ = end;
-  exited_.set();
+  if (leader_ == 0 || !body || message.body.size() != sizeof *body || !is_end(body->wait_status) || body->closed > 1)
+    return false;
+  if (end_ && !repeated()) return false;
+  if (!end_) {
+    end_.emplace();
+    end_->wait_status = body->wait_status;
+    end_->user_ms = std::max<std::int64_t>(0, body->user_us / 1000);
+    end_->system_ms = std::max<std::int64_t>(0, body->system_us / 1000);
+    end_->max_rss_bytes = std::clamp<std::int64_t>(body->max_rss_kib, 0, std::int64_t{1} << 40) * 1024;
+    exited_.set();
+  }
+  if (body->closed == 1) closed_.set();
   return true;
 }
 
 bool leash_socket::take_state(const incoming_message& message) {
+  if (lost_) return true;  // nobody asks any more
   const auto body = message.front<wire::state>();
   const auto found = questions_.find(message.head.serial);
-  if (!body || found == questions_.end() || body->count > wire::processes_max ||
+  if (!body || found == questions_.end() || body->count > wire::members_max ||
       message.body.size() != sizeof *body + body->count * sizeof(std::int32_t))
     return false;
   for (std::uint32_t i = 0; i < body->count; ++i) {
@@ -202,31 +250,27 @@ bool leash_socket::take_state(const incoming_message& message) {
   return true;
 }
 
+// One packet: all of it goes, or nothing.
 async::task<result<void>> leash_socket::send(std::string text, std::vector<sys::unique_fd> fds) {
   const sys::fd_ref socket(socket_.native_handle());
-  std::vector<sys::fd_ref> lent(fds.begin(), fds.end());
-  std::string_view left(text);
-  while (!left.empty()) {
-    if (lost_) co_return fail(lost_error());
-    auto sent = sys::send_now(socket, left, lent);
+  const std::vector<sys::fd_ref> lent(fds.begin(), fds.end());
+  for (;;) {
+    if (lost_ || host_.has_ended()) co_return fail(lost_error());
+    auto sent = sys::send_now(socket, text, lent);
+    if (!sent && sent.error().number == ETOOMANYREFS) co_return fail(failure_error(no_room(ETOOMANYREFS)));
     if (!sent) co_return fail(lost_error());
-    if (*sent > 0) {
-      left.remove_prefix(*sent);
-      lent.clear();
-      continue;
-    }
+    if (*sent > 0) co_return result<void>();
     boost::system::error_code failed;
     co_await socket_.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return fail(lost_error());
   }
-  co_return result<void>();
 }
 
 void leash_socket::send_small(wire::message type, std::uint32_t serial, const void* part, std::size_t bytes) {
   const std::string text = make_message(type, serial, part, bytes);
   const auto sent = sys::send_now(sys::fd_ref(socket_.native_handle()), text);
-  // A socket full of small orders is one that nobody reads.
-  if (!sent || *sent != text.size()) broken("it does not read its orders");
+  // A socket full of small orders is one that nobody reads. One that is gone tells so itself.
+  if (sent && *sent != text.size()) broken("it does not read its orders");
 }
 
 async::task<result<pid_t>> leash_socket::spawn(spawn_request request) {
@@ -242,31 +286,55 @@ async::task<result<pid_t>> leash_socket::spawn(spawn_request request) {
   co_return co_await std::move(spawning);
 }
 
-async::task<result<pid_t>> leash_socket::spawn_placed(spawn_request request) {
-  const std::string strings = spawn_text(request);
-  wire::spawn head{static_cast<std::uint32_t>(request.cwd_roots.size()), static_cast<std::uint32_t>(request.argv.size()),
-                   static_cast<std::uint32_t>(request.env.size()),
-                   request.controlling_terminal ? wire::spawn_controlling_terminal : 0};
-  if (strings.size() + sizeof head > wire::spawn_bytes_max) {
-    const wire::spawn_failed too_big{wire::stage::exec, wire::reason::too_big, E2BIG};
-    co_return fail(failure_error(too_big));
-  }
+namespace {
+
+struct spawn_packet {
+  spawn_packet() = default;
+  std::string bytes;
   std::vector<sys::unique_fd> fds;
-  fds.push_back(std::move(request.stdin_fd));
-  fds.push_back(std::move(request.stdout_fd));
-  fds.push_back(std::move(request.stderr_fd));
-  for (auto& fd : request.extra_fds) fds.push_back(std::move(fd));
-  std::string text = make_message(wire::message::spawn, next_serial_++, &head, sizeof head, strings,
-                                  static_cast<std::uint32_t>(fds.size()));
+};
+
+result<spawn_packet> make_spawn_packet(spawn_request request) {
+  spawn_packet packet;
+  std::string text = spawn_text(request);
+  wire::spawn head{};
+  head.root_count = static_cast<std::uint32_t>(request.cwd_roots.size());
+  head.argv_count = static_cast<std::uint32_t>(request.argv.size());
+  head.env_count = static_cast<std::uint32_t>(request.env.size());
+  head.flags = request.controlling_terminal ? wire::spawn_controlling_terminal : 0;
+  head.text_bytes = static_cast<std::uint32_t>(text.size());
+  if (text.size() > wire::spawn_bytes_max) return fail(failure_error({wire::stage::exec, wire::reason::too_big, E2BIG}));
+  packet.fds.push_back(std::move(request.stdin_fd));
+  packet.fds.push_back(std::move(request.stdout_fd));
+  packet.fds.push_back(std::move(request.stderr_fd));
+  for (auto& fd : request.extra_fds) packet.fds.push_back(std::move(fd));
+  if (packet.fds.size() > wire::spawn_fds_max) return fail(error_kind::internal, "a command was given too many descriptors");
+  if (sizeof(wire::header) + sizeof head + text.size() > wire::packet_bytes_max) {
+    auto file = sys::make_memory_file("sbx-spawn", text);
+    if (!file) return fail(failure_error(no_room(file.error().number)));
+    packet.fds.push_back(std::move(*file));
+    head.flags |= wire::spawn_text_in_file;
+    text.clear();
+  }
+  packet.bytes = make_message(wire::message::spawn, 0, &head, sizeof head, text, static_cast<std::uint32_t>(packet.fds.size()));
+  return packet;
+}
+
+}  // namespace
+
+async::task<result<pid_t>> leash_socket::spawn_placed(spawn_request request) {
+  auto packet = make_spawn_packet(std::move(request));
+  if (!packet) co_return fail(packet.error());
+  if (spawn_answer_) co_return *spawn_answer_;  // there was no room for an anchor
   spawned_ = true;
   deadline_.expires_after(host_.answer_timeout);
   deadline_.async_wait([self = weak_from_this()](boost::system::error_code failed) {
-    if (failed) return;
-    if (auto leash = self.lock()) leash->broken("a spawn was not answered in time");
+    const auto leash = failed ? nullptr : self.lock();
+    if (leash && !leash->spawn_answer_) leash->broken("it did not answer a spawn in time");
   });
-  auto sending = send(std::move(text), std::move(fds));
+  auto sending = send(std::move(packet->bytes), std::move(packet->fds));
   const auto sent = co_await std::move(sending);
-  if (!sent) co_return fail(sent.error());
+  if (!sent && !spawn_answer_) co_return fail(sent.error());
   auto answered = spawn_answered_.wait();
   co_await std::move(answered);
   co_return *spawn_answer_;
@@ -284,13 +352,15 @@ async::task<void> leash_socket::wait_closed() {
 }
 
 async::task<std::vector<pid_t>> leash_socket::members() {
-  if (lost_ || closed_.is_set() || !spawned_) co_return std::vector<pid_t>();
+  if (lost_ || closed_.is_set() || leader_ == 0 || host_.has_ended()) co_return std::vector<pid_t>();
   auto asked = std::make_shared<question>();
   const std::uint32_t serial = next_serial_++;
   questions_.emplace(serial, asked);
   send_small(wire::message::status, serial, nullptr, 0);
-  auto answered = asked->answered.wait();
-  co_await std::move(answered);
+  auto waiting = asked->answered.wait();
+  auto limited = async::with_deadline(std::move(waiting), host_.answer_timeout);
+  const bool in_time = co_await std::move(limited);
+  if (!in_time) broken("it did not answer a question in time");
   co_return std::move(asked->pids);
 }
 
@@ -301,7 +371,7 @@ int leash_socket::survivors_of(const std::vector<pid_t>& pids) const {
 }
 
 void leash_socket::signal(int number, signal_target target) {
-  if (lost_ || !spawned_ || closed_.is_set()) return;
+  if (lost_ || leader_ == 0 || closed_.is_set()) return;
   const wire::signal order{static_cast<std::uint32_t>(number),
                            target == signal_target::tree ? wire::target::tree : wire::target::leader};
   send_small(wire::message::signal, 0, &order, sizeof order);

@@ -4,7 +4,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <array>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +26,10 @@ struct leash_host {
   std::function<async::task<bool>()> enter_spawn;            // waits for one of the places; false: the sandbox has ended
   std::function<void()> leave_spawn;
   std::function<void(std::string reason)> give_up;           // init broke the protocol: the sandbox ends
+  std::function<async::task<void>()> wait_gone;              // after its end was ordered: nothing of the sandbox is left
+  std::function<bool()> has_ended;
   std::chrono::milliseconds answer_timeout{10'000};
+  std::optional<std::chrono::milliseconds> end_timeout;  // from end() to the sandbox's own end; none: it may take for ever
 };
 
 // The state that outlives the leash object until its socket's reader has ended. Lives on its strand.
@@ -34,11 +37,13 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
  public:
   leash_socket(async::strand strand, sys::unique_fd socket, leash_host host);
 
-  // Begins reading.
+  // Begins reading. The reader stays until end-of-file, which may come long after everybody else has lost interest.
   void begin();
-  // The sandbox is gone, or the leash object is: everybody who waits is told.
+  // Nothing will come any more, or nobody cares: everybody who waits is told.
   void lose();
+  // The order to end the tree.
   void shut();
+  void end();
 
   async::task<result<pid_t>> spawn(spawn_request request);
   async::task<leader_end> wait_exited();
@@ -51,6 +56,7 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
 
  private:
   async::task<void> read_all();
+  async::task<void> serve();
   bool take(const incoming_message& message);
   bool take_started(const incoming_message& message);
   bool take_failure(const incoming_message& message);
@@ -59,6 +65,8 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   void answer_spawn(result<pid_t> answer);
   void broken(std::string reason);
   async::task<result<void>> send(std::string text, std::vector<sys::unique_fd> fds);
+  bool repeated();
+  bool told_failure() const;
   void send_small(sys::init_wire::message type, std::uint32_t serial, const void* part, std::size_t bytes);
   async::task<result<pid_t>> spawn_placed(spawn_request request);
 
@@ -66,8 +74,8 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   async::asio::posix::stream_descriptor socket_;
   leash_host host_;
   message_reader reader_;
-  async::asio::steady_timer deadline_;
-  bool spawning_ = false, spawned_ = false, lost_ = false;
+  async::asio::steady_timer deadline_, end_deadline_;
+  bool spawned_ = false, lost_ = false, told_end_ = false;
   pid_t leader_ = 0;
   std::optional<result<pid_t>> spawn_answer_;
   std::optional<leader_end> end_;

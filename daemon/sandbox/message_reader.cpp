@@ -8,9 +8,13 @@ namespace sbx::sandbox {
 
 namespace wire = sys::init_wire;
 
+namespace {
+constexpr int receives_per_fill_max = 16;  // then others have their turn
+}
+
 message_reader::state message_reader::fill(sys::fd_ref socket) {
-  std::array<char, 16384> chunk;
-  for (;;) {
+  std::array<char, wire::packet_bytes_max> chunk;
+  for (int receives = 0; receives < receives_per_fill_max; ++receives) {
     auto got = sys::receive_now(socket, chunk.data(), chunk.size());
     if (!got || got->ended) return state::ended;
     if (got->would_block) return state::open;
@@ -18,12 +22,12 @@ message_reader::state message_reader::fill(sys::fd_ref socket) {
       if (fds_.size() < wire::spawn_fds_max) fds_.push_back(std::move(fd));
     }
     buffer_.append(chunk.data(), got->bytes);
-    if (got->bytes < chunk.size()) return state::open;
     if (buffer_.size() - used_ > 2 * wire::report_bytes_max) {
       broken_ = true;
       return state::broken;
     }
   }
+  return state::open;
 }
 
 std::optional<incoming_message> message_reader::next() {

@@ -25,7 +25,7 @@ class message_reader {
  public:
   enum class state { open, ended, broken };
 
-  // Takes what the socket has now.
+  // Takes what the socket has now; not all of it from one that never stops. `open`: wait until it is readable again.
   state fill(sys::fd_ref socket);
   // The next whole message. Check broken() after nothing came.
   std::optional<incoming_message> next();

@@ -1,10 +1,13 @@
 // What the daemon and sbx-init say to each other: a fixed header, then plain structs and NUL-separated strings. Header-only
 // and free of allocation, because init uses it without any library. Both ends run on one machine: host byte order.
 //
-// Control (daemon <-> init), stream:   down: setup, anchor (+1 descriptor), list     up: ready (+ devpts), anchor_failed, listed
-// Leash (daemon <-> anchor), stream:   down: spawn (+3… descriptors), signal, status up: started | spawn_failed, exited,
-//                                                                                      closed, state
-// Descriptors ride on the first byte of their message's header. End-of-file from the daemon is the order to end.
+// Control (daemon <-> init), stream:     down: setup, anchor (+1 descriptor), list
+//                                        up:   ready (+ devpts), listed
+// Leash (daemon <-> anchor), seqpacket:  down: spawn (+3… descriptors), signal, status
+//                                        up:   started | spawn_failed, exited, closed, state
+// An anchor that can't be made answers its leash with spawn_failed, before any spawn, and end-of-file.
+// A message of a leash is one packet, so that no killed process can leave half of one. Descriptors ride on the first byte
+// of their message's header. End-of-file from the daemon is the order to end.
 #pragma once
 
 #include <sys/types.h>
@@ -13,14 +16,13 @@
 
 namespace sbx::sys::init_wire {
 
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 enum class message : std::uint32_t {
   setup = 1,
   anchor,
   list,
   ready = 16,
-  anchor_failed,
   listed,
   spawn = 32,
   signal,
@@ -39,11 +41,13 @@ struct header {
   std::uint32_t fds;     // how many ride along
 };
 
-constexpr std::uint32_t spawn_bytes_max = 8u << 20;  // beyond the kernel's own limit on arguments and environment
-constexpr std::uint32_t report_bytes_max = 4u << 20;  // of anything that comes up
-constexpr std::uint32_t spawn_fds_max = 8;
+constexpr std::uint32_t packet_bytes_max = 48u << 10;  // of a leash's message, header included
+constexpr std::uint32_t spawn_bytes_max = 8u << 20;    // beyond the kernel's own limit on arguments and environment
+constexpr std::uint32_t report_bytes_max = 4u << 20;   // of anything that comes up
+constexpr std::uint32_t spawn_fds_max = 8;             // that the command gets
 constexpr std::uint32_t rlimit_count_max = 16;
-constexpr std::uint32_t processes_max = 8192;  // in one `listed` or `state`
+constexpr std::uint32_t processes_max = 8192;  // in one `listed`
+constexpr std::uint32_t members_max = 8192;    // in one `state`
 
 struct rlimit_entry {
   std::uint32_t resource, reserved;
@@ -64,16 +68,16 @@ struct ready {
   std::uint32_t has_devpts;
 };
 
-struct anchor_failed {
-  std::int32_t error;
-};
-
-// Followed by strings, each ended by NUL: cwd, then root_count roots (cwd must end beneath one; none: anywhere), argv, env.
+// With a text of `text_bytes`, strings each ended by NUL: cwd, then root_count roots (cwd must end beneath one; none:
+// anywhere), argv, env. The text follows in the packet or, when it is too long for that, in a file that is the last
+// descriptor and nobody else's (spawn_text_in_file).
 struct spawn {
   std::uint32_t root_count, argv_count, env_count;
   std::uint32_t flags;
+  std::uint32_t text_bytes;
 };
 constexpr std::uint32_t spawn_controlling_terminal = 1;
+constexpr std::uint32_t spawn_text_in_file = 2;
 
 enum class target : std::uint32_t { tree, leader };
 struct signal {
@@ -105,7 +109,7 @@ struct spawn_failed {
 
 struct exited {
   std::int32_t wait_status;
-  std::uint32_t reserved;
+  std::uint32_t closed;  // 1: no descendant is left either, so no `closed` follows
   std::int64_t user_us, system_us, max_rss_kib;
 };
 
@@ -123,5 +127,7 @@ struct process {
 struct listed {
   std::uint32_t count, truncated;
 };
+
+static_assert(sizeof(header) + sizeof(state) + members_max * sizeof(std::int32_t) <= packet_bytes_max);
 
 }  // namespace sbx::sys::init_wire

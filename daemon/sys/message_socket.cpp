@@ -1,6 +1,8 @@
 #include "daemon/sys/message_socket.hpp"
 
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -69,6 +71,14 @@ result<std::size_t> send_now(fd_ref socket, std::string_view bytes, const std::v
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno == EAGAIN) return std::size_t{0};
   return fail_system(errno, "sending");
+}
+
+result<unique_fd> make_memory_file(const char* name, std::string_view content) {
+  unique_fd file(::memfd_create(name, MFD_CLOEXEC));
+  if (!file || ::ftruncate(file.get(), static_cast<off_t>(content.size())) != 0 ||
+      ::pwrite(file.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()))
+    return fail_system(errno, "making a file in memory");
+  return file;
 }
 
 void shutdown_sending(fd_ref socket) { ::shutdown(socket.get(), SHUT_WR); }

@@ -1,4 +1,4 @@
-// Bytes and descriptors over a connected Unix stream socket, without blocking.
+// Bytes and descriptors over a connected Unix socket (stream or packets), without blocking.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,9 @@ result<received_bytes> receive_now(fd_ref socket, char* into, std::size_t room);
 
 // As much as the socket takes now; 0 when it is full. Descriptors go with the first byte. Never raises SIGPIPE.
 result<std::size_t> send_now(fd_ref socket, std::string_view bytes, const std::vector<fd_ref>& fds = {});
+
+// A file in memory with this content, its offset at the beginning. Error: io.
+result<unique_fd> make_memory_file(const char* name, std::string_view content);
 
 // Tells the peer end-of-file; what it sends still arrives. Nothing to report: a socket that is gone has told it already.
 void shutdown_sending(fd_ref socket);

@@ -75,6 +75,7 @@ async::task<void> watch(std::shared_ptr<core> what) {
   signs.cancel();
   co_await signs.join();
   if (what->because.empty()) what->because = what->body->last_words();
+  what->link.confirm_gone();
   what->ended.set();
 }
 

@@ -98,6 +98,7 @@ async::task<result<std::shared_ptr<sandbox>>> none_backend::launch(spec, progres
   request->view.home = identity_.home;
   request->view.user_name = identity_.user;
   request->link.defaults = options_.defaults;
+  request->link.end_timeout.reset();  // what can't be killed here would outlive init as well
   request->link.ready_timeout = options_.start_timeout;
   auto starting = start_sandbox(context_, keeper_->tasks(), std::move(*request));
   auto running = co_await std::move(starting);

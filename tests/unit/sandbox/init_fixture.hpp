@@ -66,18 +66,23 @@ inline std::string read_all(sys::fd_ref from) {
   return text;
 }
 
-// True when no process matches the marker in its environment or arguments any more; waits up to 5 s.
-bool none_left(const std::string& marker);
+enum class where { host, own_namespace };
 
 class real_init {
  public:
-  explicit real_init(link_options options = link_options()) {
+  explicit real_init(link_options options = link_options(), where place = where::host) {
     auto ends = sys::open_socket_pair(SOCK_STREAM).value();
     ::fcntl(ends.first.get(), F_SETFL, O_NONBLOCK);
     sys::child_setup setup;
     setup.path = SBX_BUILD_BIN "/sbx-init";
     setup.argv = {"sbx-init", "--control", "3", "--subreaper"};
     setup.descriptors = {{ends.second, 3}, {sys::fd_ref(2), 2}};
+    if (place == where::own_namespace) {
+      setup.path = "/usr/bin/bwrap";
+      setup.argv = {"bwrap", "--unshare-user", "--unshare-pid", "--as-pid-1", "--cap-drop", "ALL", "--dev-bind", "/", "/",
+                    "--proc", "/proc", "--die-with-parent", "--", SBX_BUILD_BIN "/sbx-init", "--control", "3"};
+      setup.death_signal = SIGKILL;
+    }
     auto started = sys::start_child(setup);
     REQUIRE(started);
     child = std::move(*started);

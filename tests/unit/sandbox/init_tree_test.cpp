@@ -281,3 +281,34 @@ TEST_CASE("init: hundreds of commands at once all start and all end") {
   wait_for(init.context, group.join());
   CHECK(ended == 300);
 }
+
+TEST_CASE("init: as the first process of a namespace it outlives a command that kills all it can") {
+  if (::access("/usr/bin/bwrap", X_OK) != 0) {
+    MESSAGE("skipped: there is no bwrap here");
+    return;
+  }
+  const auto marker = unique_marker();
+  real_init init(link_options(), where::own_namespace);
+  for (const char* line : {"kill -9 -1; sleep 100", "kill -9 $PPID; sleep 100", "kill -STOP -1; exit 5", "kill -TERM -1; exit 5",
+                           "kill -9 1; kill -STOP 1; exit 5"}) {
+    CAPTURE(line);
+    auto command = marked_run(init, marker, std::string("setsid sleep 100 & ") + line);
+    const auto started = command.start();
+    REQUIRE(started);
+    const auto end = command.wait_exited();
+    CHECK_FALSE(end.lost);
+    command.end();
+    command.wait_closed();
+    CHECK(marked(marker).empty());
+    run next(init, {"echo", "next"});
+    CHECK(next.output_of() == "next\n");
+  }
+  auto bystander = marked_run(init, marker, "sleep 100");
+  REQUIRE(bystander.start());
+  auto killer = marked_run(init, marker, "kill -9 -1");
+  REQUIRE(killer.start());
+  killer.wait_closed();
+  CHECK(WTERMSIG(bystander.wait_exited().wait_status) == SIGKILL);
+  bystander.wait_closed();
+  CHECK(marked(marker).empty());
+}

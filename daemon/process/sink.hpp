@@ -16,6 +16,8 @@ class output_sink {
   // Takes what is in the pipe or terminal now, at most some 256 KiB at once: `more` when there may be more, `empty` when the
   // pipe has nothing now, `ended` at end-of-file. `bytes` is raised by what was taken.
   virtual drained drain(sys::fd_ref source, std::size_t& bytes) = 0;
+  // Nothing more comes. May be told more than once.
+  virtual void finish() {}
 };
 
 // Output that nobody wants any more: read, so that its writer neither blocks nor dies of SIGPIPE, and forgotten.

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,52 +42,67 @@ class anchor {
     bool report, leash;
   };
 
-  // As long as a runner waits, the leash is its alone.
+  // As long as a runner waits, the leash is its alone. After its alarm, its end of the pipe tells whether it has executed.
   waited wait_for_something() {
     sigset_t open;
     sigfillset(&open);
     sigdelset(&open, SIGCHLD);
     const bool runner_waits = slot_.runner != 0;
-    pollfd either = {runner_waits ? report_ : leash_number, POLLIN, 0};
+    pollfd either = {runner_waits ? (alarmed_ ? report_ : alarm_) : leash_number, POLLIN, 0};
     if (ppoll(&either, 1, nullptr, &open) <= 0) return {false, false};
-    return {runner_waits, !runner_waits};
+    if (!runner_waits) return {false, true};
+    if (alarmed_) return {true, false};
+    alarmed_ = true;
+    return {false, false};
   }
 
   // False when there is no room for another process.
   bool fork_runner() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    const int alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    if (alarm < 0) return false;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      close(alarm);
+      return false;
+    }
     const pid_t pid = fork();
     if (pid == 0) {
       dup3(ends[1], report_number, O_CLOEXEC);
-      close(ends[1]);
-      close(ends[0]);
+      dup3(alarm, alarm_number, O_CLOEXEC);
+      close_range(leash_number + 1, report_number - 1, 0);
       run_runner(slot_, defaults_);
     }
     close(ends[1]);
+    report_ = ends[0];
+    alarm_ = alarm;
+    alarmed_ = false;
     if (pid < 0) {
-      close(ends[0]);
+      forget_runner();
       return false;
     }
-    report_ = ends[0];
     slot_.runner = pid;
     return true;
   }
 
-  // Its end of the pipe is closed: it has become the command, or has ended.
+  void forget_runner() {
+    close(report_);
+    close(alarm_);
+    slot_.runner = 0;
+  }
+
+  // It has become the command, or has ended.
   void runner_reported() {
     const pid_t runner = slot_.runner;
-    close(report_);
     const bool ended = slot_.saw_end || slot_.bad_order || slot_.failure_known;
     if (!ended && slot_.taken) {  // or somebody killed it at that very moment, which is the command's end
       slot_.leader = runner;
-      slot_.runner = 0;
+      forget_runner();
       const wire::started started = {runner};
       send_message(leash_number, wire::message::started, 0, &started, sizeof started);
       slot_.answered = true;  // after it was said: should we be killed between, init says it again
       return;
     }
-    slot_.runner = 0;
+    forget_runner();
     waitpid(runner, nullptr, 0);
     if (slot_.saw_end || slot_.bad_order) end_tree();
     if (slot_.failure_known) fail_spawn(slot_.failure);
@@ -128,8 +144,8 @@ class anchor {
   // Reaps whoever has ended and tells of the leader's end and of the last one's.
   void reap() {
     if (slot_.leader == 0) {
-      continue_runner();
-      return;
+      look_at_runner();
+      if (slot_.leader == 0) return;
     }
     while (!slot_.end_known) {
       const ended_child end = look_at_end(P_ALL, 0);
@@ -158,11 +174,13 @@ class anchor {
     if (nobody_left) slot_.closed_told = true;
   }
 
-  // A runner is never stopped: it would let the spawn wait.
-  void continue_runner() {
+  void look_at_runner() {
     const pid_t runner = slot_.runner;
+    if (runner == 0) return;
+    if (look_at_end(P_PID, runner).pid == runner) return runner_reported();
+    // Before it has executed it is never stopped: that would let the spawn wait.
     siginfo_t info = {};
-    if (runner != 0 && waitid(P_PID, static_cast<id_t>(runner), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == runner)
+    if (waitid(P_PID, static_cast<id_t>(runner), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == runner)
       kill(runner, SIGCONT);
   }
 
@@ -207,7 +225,8 @@ class anchor {
 
   slot& slot_;
   const wire::setup& defaults_;
-  int report_ = -1;
+  int report_ = -1, alarm_ = -1;  // while there is a runner
+  bool alarmed_ = false;
 };
 
 }  // namespace

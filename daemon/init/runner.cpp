@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,6 +66,8 @@ class runner {
     if ((head_.flags & wire::spawn_controlling_terminal) && ioctl(0, TIOCSCTTY, 0) != 0)
       give_up(wire::stage::pty, wire::reason::other, errno);
     restore_signals();
+    const itimerspec soon = {{0, 0}, {0, told_after_ns}};
+    timerfd_settime(alarm_number, 0, &soon, nullptr);
     give_up(execute(command_.argv, command_.environment));
   }
 

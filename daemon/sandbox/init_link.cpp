@@ -31,6 +31,7 @@ namespace asio = async::asio;
 namespace {
 
 constexpr int spawns_unanswered_max = 64;
+constexpr std::size_t spares_wanted = 2;  // one for the next command, one being made meanwhile
 
 error lost_error() {
   return error(error_kind::sandbox_lost, "the sandbox ended before the command had started").with("retryable", true);
@@ -57,6 +58,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   bool take_ready(const incoming_message& message);
   bool take_listed(const incoming_message& message);
   result<sys::unique_fd> order_anchor();
+  void order_spares();
   async::task<result<std::unique_ptr<leash>>> open_leash(async::strand leash_strand);
   async::task<result<std::vector<process_info>>> processes();
   leash_host host_for_leash();
@@ -74,7 +76,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   bool ordered = false, is_ready = false;
   std::string reason;
   sys::unique_fd pts;
-  std::optional<sys::unique_fd> spare;  // a leash whose anchor waits already
+  std::deque<sys::unique_fd> spares;  // leashes whose anchors wait already
   std::vector<std::weak_ptr<leash_socket>> leashes;
   std::uint32_t next_serial = 1;
   int spawns = 0;
@@ -195,8 +197,7 @@ bool init_link::state::take_ready(const incoming_message& message) {
     reader.fds().clear();
   }
   is_ready = true;
-  auto leash_end = order_anchor();
-  if (leash_end) spare = std::move(*leash_end);
+  order_spares();
   ready_event.set();
   return true;
 }
@@ -236,8 +237,8 @@ result<sys::unique_fd> init_link::state::order_anchor() {
 
 async::task<result<std::unique_ptr<leash>>> init_link::state::open_leash(async::strand leash_strand) {
   if (dead) co_return fail(lost_error());
-  result<sys::unique_fd> end = spare ? result<sys::unique_fd>(std::move(*spare)) : order_anchor();
-  spare.reset();
+  auto end = spares.empty() ? order_anchor() : result<sys::unique_fd>(std::move(spares.front()));
+  if (!spares.empty()) spares.pop_front();
   if (!end) co_return fail(end.error());
   auto socket = std::make_shared<leash_socket>(leash_strand, std::move(*end), host_for_leash());
   std::erase_if(leashes, [](const auto& old) { return old.expired(); });
@@ -250,6 +251,10 @@ leash_host init_link::state::host_for_leash() {
   leash_host host;
   host.answer_timeout = options.answer_timeout;
   host.end_timeout = options.end_timeout;
+  host.spawn_sent = [self = shared_from_this()] {
+    // Now rather than when a spare was taken: making another must not delay the command.
+    asio::dispatch(self->strand, [self] { self->order_spares(); });
+  };
   host.has_ended = [self = shared_from_this()] { return self->dead.load(); };
   host.wait_gone = [self = shared_from_this()] { return self->gone_event.wait(); };
   host.enter_spawn = [self = shared_from_this()]() -> async::task<bool> {
@@ -277,9 +282,14 @@ async::task<bool> init_link::state::enter_spawn() {
 void init_link::state::leave_spawn() {
   --spawns;
   spawn_left.notify_all();
-  // Now rather than when the spare was taken: making another must not delay the command.
-  if (spare || dead) return;
-  if (auto next = order_anchor()) spare = std::move(*next);
+}
+
+void init_link::state::order_spares() {
+  while (!dead && spares.size() < spares_wanted) {
+    auto next = order_anchor();
+    if (!next) return;
+    spares.push_back(std::move(*next));
+  }
 }
 
 async::task<result<std::vector<process_info>>> init_link::state::processes() {
@@ -303,7 +313,7 @@ void init_link::state::die(std::string why) {
   sys::shutdown_sending(sys::fd_ref(control.native_handle()));
   boost::system::error_code ignored;
   control.cancel(ignored);
-  spare.reset();
+  spares.clear();
   for (auto& [serial, waiting] : listings) waiting->answered.set();
   listings.clear();
   // Trees that outlive init (on the host) end by their own leashes; the readers see the end of all of them.

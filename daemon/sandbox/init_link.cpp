@@ -100,7 +100,7 @@ class owned_leash final : public leash {
   explicit owned_leash(std::shared_ptr<leash_socket> socket) : socket_(std::move(socket)) {}
   ~owned_leash() override {
     // The order to end, and nobody waits any more. What is left ends beneath the anchor; the reader sees its end-of-file.
-    asio::dispatch(socket_->strand(), [socket = socket_] { socket->lose(); });
+    asio::dispatch(socket_->strand(), [socket = socket_] { socket->abandon(); });
   }
   async::task<result<pid_t>> spawn(spawn_request request) override {
     auto pending = socket_->spawn(std::move(request));

@@ -19,6 +19,8 @@ namespace asio = async::asio;
 
 namespace {
 
+constexpr int ignored_max = 64;
+
 error lost_error() {
   return error(error_kind::sandbox_lost, "the sandbox ended before the command had started").with("retryable", true);
 }
@@ -113,6 +115,7 @@ void leash_socket::begin() {
 async::task<void> leash_socket::serve() {
   auto reading = read_all();
   co_await std::move(reading);
+  empty_ = true;
   end_deadline_.cancel();
   if (!lost_ && !closed_.is_set() && !told_failure()) {
     if (!host_.has_ended()) host_.give_up("it let go of a command that had not ended");
@@ -140,6 +143,12 @@ void leash_socket::broken(std::string reason) { host_.give_up(std::move(reason))
 
 bool leash_socket::told_failure() const { return spawn_answer_ && !*spawn_answer_; }
 
+void leash_socket::set_closed() {
+  empty_ = true;
+  end_deadline_.cancel();
+  closed_.set();
+}
+
 // An anchor that was killed in the midst of telling is told again by init. More than that is a flood.
 bool leash_socket::repeated() { return ++repeats_ < 4; }
 
@@ -159,14 +168,19 @@ void leash_socket::lose() {
   questions_.clear();
 }
 
+void leash_socket::abandon() {
+  end();
+  lose();
+}
+
 void leash_socket::end() {
   shut();
-  if (told_end_ || !host_.end_timeout || closed_.is_set()) return;
+  if (told_end_ || !host_.end_timeout || closed_.is_set() || !socket_.is_open()) return;
   told_end_ = true;
   end_deadline_.expires_after(*host_.end_timeout);
   end_deadline_.async_wait([self = weak_from_this()](boost::system::error_code failed) {
     const auto leash = failed ? nullptr : self.lock();
-    if (leash && !leash->closed_.is_set()) leash->broken("a command's processes could not be ended");
+    if (leash && !leash->empty_) leash->broken("a command's processes could not be ended");
   });
 }
 
@@ -182,6 +196,7 @@ void leash_socket::answer_spawn(result<pid_t> answer) {
 }
 
 bool leash_socket::take(const incoming_message& message) {
+  if (lost_) return ++ignored_ < ignored_max;  // nobody waits for it any more
   switch (message.head.type) {
     case wire::message::started: return take_started(message);
     case wire::message::spawn_failed: return take_failure(message);
@@ -189,7 +204,7 @@ bool leash_socket::take(const incoming_message& message) {
     case wire::message::closed:
       if (!end_ || !message.body.empty()) return false;
       if (closed_.is_set()) return repeated();
-      closed_.set();
+      set_closed();
       return true;
     case wire::message::state: return take_state(message);
     default: return false;
@@ -229,12 +244,11 @@ bool leash_socket::take_exited(const incoming_message& message) {
     end_->max_rss_bytes = std::clamp<std::int64_t>(body->max_rss_kib, 0, std::int64_t{1} << 40) * 1024;
     exited_.set();
   }
-  if (body->closed == 1) closed_.set();
+  if (body->closed == 1) set_closed();
   return true;
 }
 
 bool leash_socket::take_state(const incoming_message& message) {
-  if (lost_) return true;  // nobody asks any more
   const auto body = message.front<wire::state>();
   const auto found = questions_.find(message.head.serial);
   if (!body || found == questions_.end() || body->count > wire::members_max ||

@@ -42,9 +42,11 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   void begin();
   // Nothing will come any more, or nobody cares: everybody who waits is told.
   void lose();
-  // The order to end the tree.
+  // The order to end the tree; end() also watches that it does in time.
   void shut();
   void end();
+  // The owner is gone: end, and lose what still comes.
+  void abandon();
 
   async::task<result<pid_t>> spawn(spawn_request request);
   async::task<leader_end> wait_exited();
@@ -68,6 +70,7 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   async::task<result<void>> send(std::string text, std::vector<sys::unique_fd> fds);
   bool repeated();
   bool told_failure() const;
+  void set_closed();
   void send_small(sys::init_wire::message type, std::uint32_t serial, const void* part, std::size_t bytes);
   async::task<result<pid_t>> spawn_placed(spawn_request request);
 
@@ -77,6 +80,8 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   message_reader reader_;
   async::asio::steady_timer deadline_, end_deadline_;
   bool spawned_ = false, lost_ = false, told_end_ = false;
+  bool empty_ = false;  // the tree, or nobody holds the inner end any more
+  int ignored_ = 0;
   pid_t leader_ = 0;
   std::optional<result<pid_t>> spawn_answer_;
   std::optional<leader_end> end_;

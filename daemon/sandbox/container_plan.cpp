@@ -105,7 +105,7 @@ class planner {
 
   void add_binds() {
     bind(in_.init_path, container_init_target, false);
-    bind(in_.link_directory, container_link_target, true);
+    bind(in_.link_directory, container_link_target, false);
     if (!in_.passwd_path.empty() && !is_covered("/etc/passwd")) bind(in_.passwd_path, "/etc/passwd", false);
     if (!in_.group_path.empty() && !is_covered("/etc/group")) bind(in_.group_path, "/etc/group", false);
     add_home();

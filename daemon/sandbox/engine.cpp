@@ -29,7 +29,7 @@ engine::engine(helper_keeper& keeper, backend_kind kind, const std::string& prog
 }
 
 async::task<result<program_answer>> engine::run(std::vector<std::string> arguments, std::chrono::milliseconds limit,
-                                                pipe_reader::observer on_errors, std::size_t output_bytes_max) {
+                                                pipe_reader::observer on_text, std::size_t output_bytes_max) {
   const std::string name(name_of(kind_));
   if (!path_)
     co_return fail(unavailable(kind_, name_ + " is not installed", "install " + name + ", or choose another backend"));
@@ -38,7 +38,7 @@ async::task<result<program_answer>> engine::run(std::vector<std::string> argumen
   setup.argv = {*path_};
   setup.argv.insert(setup.argv.end(), arguments.begin(), arguments.end());
   setup.env = environment_;
-  auto pending = run_program(keeper_, std::move(setup), limit, std::move(on_errors), output_bytes_max);
+  auto pending = run_program(keeper_, std::move(setup), limit, std::move(on_text), output_bytes_max);
   auto answer = co_await std::move(pending);
   if (!answer)
     co_return fail(

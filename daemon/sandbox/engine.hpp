@@ -22,9 +22,9 @@ class engine {
 
   // Runs `program arguments…` with the daemon's own environment. A failure to run it at all, or to end in time, is
   // sandbox_unavailable; a code other than 0 is an answer. When the caller is cancelled, the program is killed.
-  // `on_errors` is told of each piece of stderr as it comes.
+  // `on_text` is told of each piece of its output as it comes.
   async::task<result<program_answer>> run(std::vector<std::string> arguments, std::chrono::milliseconds limit,
-                                          pipe_reader::observer on_errors = {},
+                                          pipe_reader::observer on_text = {},
                                           std::size_t output_bytes_max = 256 * 1024);
 
  private:

@@ -45,7 +45,7 @@ result<pipe_ends> make_pipe() {
 }
 
 async::task<result<program_answer>> run_program(helper_keeper& keeper, sys::child_setup setup,
-                                                std::chrono::milliseconds limit, pipe_reader::observer on_errors,
+                                                std::chrono::milliseconds limit, pipe_reader::observer on_text,
                                                 std::size_t output_bytes_max) {
   auto output = make_pipe();
   auto errors = make_pipe();
@@ -57,8 +57,8 @@ async::task<result<program_answer>> run_program(helper_keeper& keeper, sys::chil
   if (!started) co_return fail(std::move(started.error()));
   output->write_end.reset();
   errors->write_end.reset();
-  auto output_text = std::make_shared<pipe_reader>(pipe_reader::keep::first, output_bytes_max);
-  auto error_text = std::make_shared<pipe_reader>(pipe_reader::keep::last, 4096, std::move(on_errors));
+  auto output_text = std::make_shared<pipe_reader>(pipe_reader::keep::first, output_bytes_max, on_text);
+  auto error_text = std::make_shared<pipe_reader>(pipe_reader::keep::last, 4096, std::move(on_text));
   keeper.read(std::move(output->read_end), output_text);
   keeper.read(std::move(errors->read_end), error_text);
   const killed_at_exit guard(*started);

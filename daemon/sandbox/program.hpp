@@ -25,7 +25,7 @@ struct program_answer {
 // Its stdout and stderr are read, its descriptors of `setup` ignored. Killed when it is late, or the caller is
 // cancelled. `on_errors` is told of each piece of stderr as it comes. Fails only when it cannot be started.
 async::task<result<program_answer>> run_program(helper_keeper& keeper, sys::child_setup setup,
-                                                std::chrono::milliseconds limit, pipe_reader::observer on_errors = {},
+                                                std::chrono::milliseconds limit, pipe_reader::observer on_text = {},
                                                 std::size_t output_bytes_max = 256 * 1024);
 
 }  // namespace sbx::sandbox

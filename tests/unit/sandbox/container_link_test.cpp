@@ -30,12 +30,12 @@ sys::unique_fd connect_to(const std::string& path) {
 TEST_CASE("container_link: anyone may reach it who sees the directory, and its files go with it") {
   const temporary_directory here;
   asio::io_context context;
-  auto made = container_link::make(context, here.path());
+  auto made = container_link::make(context, here.path(), "link-", {"rm", "x y"});
   REQUIRE(made);
   struct stat status {};
-  REQUIRE(::stat((*made)->directory().c_str(), &status) == 0);
+  REQUIRE(::stat((*made)->shown_directory().c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0711);
-  REQUIRE(::stat(((*made)->directory() + "/control").c_str(), &status) == 0);
+  REQUIRE(::stat(((*made)->shown_directory() + "/control").c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0666);
   CHECK((*made)->add_file("passwd", "x"));
   made->reset();
@@ -45,9 +45,9 @@ TEST_CASE("container_link: anyone may reach it who sees the directory, and its f
 TEST_CASE("container_link: only the process it waits for is let in") {
   const temporary_directory here;
   asio::io_context context;
-  auto made = container_link::make(context, here.path());
+  auto made = container_link::make(context, here.path(), "link-", {"rm", "x y"});
   REQUIRE(made);
-  const std::string socket = (*made)->directory() + "/control";
+  const std::string socket = (*made)->shown_directory() + "/control";
   const pid_t stranger = ::fork();
   if (stranger == 0) {
     const auto connection = connect_to(socket);
@@ -56,12 +56,13 @@ TEST_CASE("container_link: only the process it waits for is let in") {
   }
   ::usleep(50'000);
   const auto ours = connect_to(socket);
-  std::optional<result<sys::unique_fd>> answer;
+  std::optional<result<container_link::peer>> answer;
   asio::co_spawn(context, (*made)->accept_from(::getpid()),
-                 [&](std::exception_ptr, result<sys::unique_fd> got) { answer.emplace(std::move(got)); });
+                 [&](std::exception_ptr, result<container_link::peer> got) { answer.emplace(std::move(got)); });
   context.run_for(std::chrono::seconds(5));
   REQUIRE(answer);
-  CHECK(answer->has_value());
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->uid == ::geteuid());
   int status = 1;
   CHECK(::waitpid(stranger, &status, 0) == stranger);
   CHECK(status == 0);
@@ -70,21 +71,25 @@ TEST_CASE("container_link: only the process it waits for is let in") {
 TEST_CASE("container_link: init's reason is one short clean line") {
   const temporary_directory here;
   asio::io_context context;
-  auto made = container_link::make(context, here.path());
+  auto made = container_link::make(context, here.path(), "link-", {"rm", "x y"});
   REQUIRE(made);
   CHECK((*made)->reason().empty());
-  FILE* file = std::fopen(((*made)->directory() + "/reason").c_str(), "w");
+  FILE* file = std::fopen(((*made)->shown_directory() + "/reason").c_str(), "w");
   std::fputs("no /proc\x1b[0m\nsecond\n", file);
   std::fclose(file);
   CHECK((*made)->reason() == "no /proc [0m");
 }
 
-TEST_CASE("container_link: what an earlier daemon left is swept, and nothing else") {
+TEST_CASE("container_link: what an earlier daemon left is found and removed, and nothing else") {
   const temporary_directory here;
-  std::filesystem::create_directory(here.path() / "link-old");
+  asio::io_context context;
+  auto made = container_link::make(context, here.path(), "link-", {"rm", "x y"});
+  REQUIRE(made);
   std::filesystem::create_directory(here.path() / "copies");
-  sweep_links(here.path());
-  CHECK_FALSE(std::filesystem::exists(here.path() / "link-old"));
+  CHECK(find_left_links(here.path(), "other-").empty());
+  CHECK(find_left_links(here.path(), "link-") == std::vector<std::vector<std::string>>{{"rm", "x y"}});
+  remove_left_links(here.path(), "link-");
+  CHECK_FALSE(std::filesystem::exists((*made)->shown_directory()));
   CHECK(std::filesystem::exists(here.path() / "copies"));
 }
 

@@ -49,7 +49,7 @@ TEST_CASE("container_plan: the whole command line for docker") {
         "--label=sbx.daemon=1000:/run/user/1000/sbxd/sbxd.sock\n--label=sbx.workspace=ws-1\n--workdir=/\n"
         "--stop-signal=SIGKILL\n--network=none\n--hostname=sbx\n--user=1000:100\n--shm-size=1073741824\n"
         "--mount type=bind,source=/usr/libexec/sbx/sbx-init,target=/.sbx-init,readonly\n"
-        "--mount type=bind,source=/run/user/1000/sbxd/link-7,target=/.sbx\n"
+        "--mount type=bind,source=/run/user/1000/sbxd/link-7,target=/.sbx,readonly\n"
         "--mount type=bind,source=/s/passwd,target=/etc/passwd,readonly\n"
         "--mount type=bind,source=/s/group,target=/etc/group,readonly\n"
         "--tmpfs=/home/ada:exec,mode=0700,uid=1000,gid=100,size=1073741824\n"

@@ -90,16 +90,20 @@ class bwrap_backend final : public backend {
         identity_(read_host_identity()) {}
 
   backend_kind kind() const override { return backend_kind::bwrap; }
-  async::task<availability> probe() override;
+  async::task<availability> probe() override { return async::on(keeper_->strand(), probe_cached()); }
   result<void> accepts(const spec& wanted) const override;
-  async::task<result<std::shared_ptr<sandbox>>> launch(spec wanted, progress_fn progress) override;
+  async::task<result<std::shared_ptr<sandbox>>> launch(spec wanted, progress_fn) override {
+    return async::on(keeper_->strand(), launch_here(std::move(wanted)));
+  }
   async::task<void> sweep() override { co_return; }  // a dead daemon's sandboxes end with it
 
  private:
   result<std::string> find_bwrap() const;
   result<bwrap_inputs> gather(const spec& wanted, verified_mounts verified) const;
   result<started_bwrap> start(const std::string& bwrap, const bwrap_plan& plan);
+  async::task<availability> probe_cached();
   async::task<availability> probe_now();
+  async::task<result<std::shared_ptr<sandbox>>> launch_here(spec wanted);
 
   asio::io_context& context_;
   async::blocking_pool& pool_;
@@ -196,7 +200,7 @@ result<void> bwrap_backend::accepts(const spec& wanted) const {
   return check_mounts(wanted);
 }
 
-async::task<result<std::shared_ptr<sandbox>>> bwrap_backend::launch(spec wanted, progress_fn) {
+async::task<result<std::shared_ptr<sandbox>>> bwrap_backend::launch_here(spec wanted) {
   auto verifying =
       pool_.run(wanted.workspace, [mounts = wanted.mounts](const async::stop_flag&) { return verify(mounts); });
   auto verified = co_await std::move(verifying);
@@ -227,7 +231,7 @@ async::task<result<std::shared_ptr<sandbox>>> bwrap_backend::launch(spec wanted,
   co_return std::move(*running);
 }
 
-async::task<availability> bwrap_backend::probe() {
+async::task<availability> bwrap_backend::probe_cached() {
   const auto now = std::chrono::steady_clock::now();
   if (probed_at_ == std::chrono::steady_clock::time_point() || now - probed_at_ > probe_lifetime) {
     auto probing = probe_now();
@@ -248,7 +252,7 @@ async::task<availability> bwrap_backend::probe_now() {
   availability answer;
   spec empty;
   empty.workspace = "probe";
-  auto launching = launch(std::move(empty), {});
+  auto launching = launch_here(std::move(empty));
   auto launched = co_await std::move(launching);
   if (!launched) {
     answer.cause = detail_of(launched.error(), "cause");

@@ -32,7 +32,7 @@ class planner {
     add_limits();
     add_binds();
     words_.insert(words_.end(), wanted_.run_args.begin(), wanted_.run_args.end());
-    add({"--entrypoint=" + std::string(container_init_target), "--", wanted_.image});
+    add({"--entrypoint=" + container_init_target(in_.name), "--", wanted_.image});
     words_.insert(words_.end(), in_.init_arguments.begin(), in_.init_arguments.end());
     return std::move(words_);
   }
@@ -104,8 +104,8 @@ class planner {
   }
 
   void add_binds() {
-    bind(in_.init_path, container_init_target, false);
-    bind(in_.link_directory, container_link_target, false);
+    bind(in_.init_path, container_init_target(in_.name), false);
+    bind(in_.link_directory, container_link_target(in_.name), false);
     if (!in_.passwd_path.empty() && !is_covered("/etc/passwd")) bind(in_.passwd_path, "/etc/passwd", false);
     if (!in_.group_path.empty() && !is_covered("/etc/group")) bind(in_.group_path, "/etc/group", false);
     add_home();
@@ -131,6 +131,9 @@ result<void> check_word(std::string_view word, std::string_view what) {
 }
 
 }  // namespace
+
+std::string container_link_target(const std::string& name) { return "/." + name; }
+std::string container_init_target(const std::string& name) { return "/." + name + "-init"; }
 
 std::vector<std::string> plan_container(const spec& wanted, const container_inputs& inputs) {
   return planner(wanted, inputs).make();

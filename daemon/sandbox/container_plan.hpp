@@ -17,7 +17,7 @@ struct container_inputs {
   std::string name;            // the container's, unique
   std::string daemon_label;    // uid and socket of the daemon
   std::string init_path;       // of sbx-init on the host
-  std::string link_directory;  // on the host: the one-shot socket and the file for init's reason; bound at link_target
+  std::string link_directory;  // on the host: the one-shot socket and the pipe for init's reason
   std::vector<std::string> init_arguments;
   bool rootless = false;
   uid_t uid = 0;  // the daemon's own
@@ -27,8 +27,9 @@ struct container_inputs {
   std::map<std::string, std::string> verified;  // target of a mount with sha256 -> the checked copy's path on the host
 };
 
-constexpr std::string_view container_link_target = "/.sbx";
-constexpr std::string_view container_init_target = "/.sbx-init";
+// Where they are inside: named after the container, so that no image can have something there beforehand.
+std::string container_link_target(const std::string& name);
+std::string container_init_target(const std::string& name);
 
 // Everything after the engine's own path: engine_args, run and its options, image, init's arguments.
 std::vector<std::string> plan_container(const spec& wanted, const container_inputs& inputs);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "daemon/sandbox/bwrap.hpp"
+#include "daemon/sandbox/container.hpp"
 #include "daemon/sandbox/helper.hpp"
 #include "daemon/sandbox/none.hpp"
 
@@ -50,6 +51,8 @@ backend_set make_backends(async::asio::io_context& context, async::blocking_pool
   backend_set all;
   all.emplace(backend_kind::bwrap, make_bwrap(context, pool, keeper, options));
   all.emplace(backend_kind::none, make_none(context, keeper, options));
+  for (const auto kind : {backend_kind::docker, backend_kind::podman})
+    all.emplace(kind, make_container(context, pool, keeper, kind, options));
   return all;
 }
 

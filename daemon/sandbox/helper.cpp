@@ -39,7 +39,8 @@ void pipe_reader::add(std::string_view bytes) {
   cut_ = cut_ || bytes.size() > room;
 }
 
-helper_keeper::helper_keeper(asio::io_context& context) : context_(context), tasks_(context.get_executor()) {}
+helper_keeper::helper_keeper(asio::io_context& context)
+    : context_(context), strand_(context.get_executor()), tasks_(strand_) {}
 
 result<std::shared_ptr<helper>> helper_keeper::start(const sys::child_setup& setup) {
   auto started = sys::start_child(setup);

@@ -56,7 +56,7 @@ class pipe_reader {
   async::event closed_;
 };
 
-// Owns the tasks that reap helpers and read their pipes. Destroying it kills nobody.
+// Owns the tasks that reap helpers and read their pipes. Destroying it kills nobody. All members are called on its strand.
 class helper_keeper {
  public:
   explicit helper_keeper(async::asio::io_context& context);
@@ -66,11 +66,15 @@ class helper_keeper {
 
   std::shared_ptr<pipe_reader> read(sys::unique_fd pipe, std::shared_ptr<pipe_reader> reader);
 
+  // All of them run here, and the backends do too: what they share needs no other guard.
+  const async::strand& strand() const { return strand_; }
+
   // For what must go on whoever holds the thing it is about (a sandbox's watch).
   async::task_group& tasks() { return tasks_; }
 
  private:
   async::asio::io_context& context_;
+  async::strand strand_;
   async::task_group tasks_;
 };
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "daemon/async/run.hpp"
 #include "daemon/sandbox/helper_body.hpp"
 #include "daemon/sandbox/host_facts.hpp"
 #include "daemon/sandbox/live_sandbox.hpp"
@@ -25,11 +26,14 @@ class none_backend final : public backend {
   backend_kind kind() const override { return backend_kind::none; }
   async::task<availability> probe() override;
   result<void> accepts(const spec& wanted) const override;
-  async::task<result<std::shared_ptr<sandbox>>> launch(spec wanted, progress_fn progress) override;
+  async::task<result<std::shared_ptr<sandbox>>> launch(spec, progress_fn) override {
+    return async::on(keeper_->strand(), launch_here());
+  }
   async::task<void> sweep() override { co_return; }  // init ends with the daemon's end of its control socket
 
  private:
   result<start_request> start();
+  async::task<result<std::shared_ptr<sandbox>>> launch_here();
 
   asio::io_context& context_;
   std::shared_ptr<helper_keeper> keeper_;
@@ -91,7 +95,7 @@ result<start_request> none_backend::start() {
   return request;
 }
 
-async::task<result<std::shared_ptr<sandbox>>> none_backend::launch(spec, progress_fn) {
+async::task<result<std::shared_ptr<sandbox>>> none_backend::launch_here() {
   auto request = start();
   if (!request) co_return fail(std::move(request.error()));
   auto body = request->body;

@@ -24,7 +24,7 @@ container_inputs usual() {
   inputs.daemon_label = "1000:/run/user/1000/sbxd/sbxd.sock";
   inputs.init_path = "/usr/libexec/sbx/sbx-init";
   inputs.link_directory = "/run/user/1000/sbxd/link-7";
-  inputs.init_arguments = {"--link", "/.sbx"};
+  inputs.init_arguments = {"--link", "/.sbx-7"};
   inputs.uid = 1000;
   inputs.gid = 100;
   inputs.home = "/home/ada";
@@ -48,13 +48,13 @@ TEST_CASE("container_plan: the whole command line for docker") {
         "run\n--detach\n--rm\n--init=false\n--pull=never\n--no-healthcheck\n--log-driver=none\n--name=sbx-7\n"
         "--label=sbx.daemon=1000:/run/user/1000/sbxd/sbxd.sock\n--label=sbx.workspace=ws-1\n--workdir=/\n"
         "--stop-signal=SIGKILL\n--network=none\n--hostname=sbx\n--user=1000:100\n--shm-size=1073741824\n"
-        "--mount type=bind,source=/usr/libexec/sbx/sbx-init,target=/.sbx-init,readonly\n"
-        "--mount type=bind,source=/run/user/1000/sbxd/link-7,target=/.sbx,readonly\n"
+        "--mount type=bind,source=/usr/libexec/sbx/sbx-init,target=/.sbx-7-init,readonly\n"
+        "--mount type=bind,source=/run/user/1000/sbxd/link-7,target=/.sbx-7,readonly\n"
         "--mount type=bind,source=/s/passwd,target=/etc/passwd,readonly\n"
         "--mount type=bind,source=/s/group,target=/etc/group,readonly\n"
         "--tmpfs=/home/ada:exec,mode=0700,uid=1000,gid=100,size=1073741824\n"
         "--mount type=bind,\"source=/home/ada/a,b:c\",\"target=/home/ada/a,b:c\"\n"
-        "--entrypoint=/.sbx-init\n-- debian:12\n--link /.sbx");
+        "--entrypoint=/.sbx-7-init\n-- debian:12\n--link /.sbx-7");
 }
 
 TEST_CASE("container_plan: whose files, engine by engine") {
@@ -97,7 +97,7 @@ TEST_CASE("container_plan: the profile's words stand where the engine looks for 
   CHECK(words[0] == "--context");
   CHECK(words[2] == "run");
   const auto place = [&](const char* word) { return std::find(words.begin(), words.end(), word) - words.begin(); };
-  CHECK(place("--entrypoint=/evil") < place("--entrypoint=/.sbx-init"));
+  CHECK(place("--entrypoint=/evil") < place("--entrypoint=/.sbx-7-init"));
 }
 
 TEST_CASE("container_plan: images and networks that would be something else") {

@@ -234,7 +234,8 @@ container_backend::step container_backend::prepare(std::shared_ptr<attempt> now,
   const auto removal = words(now->wanted.engine_args, {"rm", "--force", "--volumes", "--", now->name});
   auto link = container_link::make(context_, options_.runtime_directory, link_prefix(), removal);
   if (!link)
-    co_return fail(unavailable(kind(), link.error().message, "check the daemon's runtime directory", retry::worthwhile));
+    co_return fail(
+        unavailable(kind(), link.error().message, "check the daemon's runtime directory", retry::worthwhile));
   now->link = std::move(*link);
   auto copying = copy_verified_mounts(now);
   if (auto copied = co_await std::move(copying); !copied) co_return fail(std::move(copied.error()));
@@ -310,10 +311,12 @@ async::task<result<std::shared_ptr<sandbox>>> container_backend::launch_once(spe
   auto met = co_await std::move(meeting);
   if (!met) co_return fail(std::move(met.error()));
   if (now->wanted.user.mode == user_spec::mode::daemon && met->uid != identity_.uid)
-    co_return fail(unavailable(kind(),
-                               "the engine maps this user to uid " + std::to_string(met->uid) + " on the host, so files would "
-                               "not be the daemon's",
-                               "turn the engine's userns-remap off, run the engine rootless, or set user in the profile"));
+    co_return fail(
+        unavailable(kind(),
+                    "the engine maps this user to uid " + std::to_string(met->uid) +
+                        " on the host, so files would "
+                        "not be the daemon's",
+                    "turn the engine's userns-remap off, run the engine rootless, or set user in the profile"));
   now->link->close_shown();
   container_facts facts;
   facts.run_by = engine_;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -85,15 +84,19 @@ class container_body final : public init_body, public std::enable_shared_from_th
     self->start_removal();
   }
 
+  // A wait that was cut short is no end: only the pidfd's own word counts.
   static async::task<bool> ended_within(asio::posix::stream_descriptor& init, async::duration limit) {
-    const auto readable = [](asio::posix::stream_descriptor& what) -> async::task<void> {
-      boost::system::error_code ignored;
+    auto ended = std::make_shared<bool>(false);
+    const auto readable = [](asio::posix::stream_descriptor& what, std::shared_ptr<bool> yes) -> async::task<void> {
+      boost::system::error_code failed;
       co_await what.async_wait(asio::posix::stream_descriptor::wait_read,
-                               asio::redirect_error(asio::use_awaitable, ignored));
+                               asio::redirect_error(asio::use_awaitable, failed));
+      *yes = !failed;
     };
-    auto waiting = readable(init);
+    auto waiting = readable(init, ended);
     auto pending = async::with_deadline(std::move(waiting), limit);
-    co_return co_await std::move(pending);
+    co_await std::move(pending);
+    co_return *ended;
   }
 
   asio::io_context& context_;
@@ -129,7 +132,8 @@ async::task<void> remove_container(std::shared_ptr<engine> with, std::vector<std
   }
 }
 
-std::shared_ptr<init_body> make_container_body(asio::io_context& context, async::task_group& tasks, container_facts facts) {
+std::shared_ptr<init_body> make_container_body(asio::io_context& context, async::task_group& tasks,
+                                               container_facts facts) {
   auto body = std::make_shared<container_body>(context, tasks, std::move(facts));
   body->watch();
   return body;

@@ -14,8 +14,8 @@
 
 namespace sbx::sandbox {
 
-// Removes a container by its name until the engine says that it is gone: tries again for a day, ever more rarely, when the
-// engine is not there. `waited_enough` (may be null) is set when ten seconds of it were in vain.
+// Removes a container by its name until the engine says that it is gone: tries again for a day, ever more rarely, when
+// the engine is not there. `waited_enough` (may be null) is set when ten seconds of it were in vain.
 async::task<void> remove_container(std::shared_ptr<engine> with, std::vector<std::string> engine_args, std::string name,
                                    std::shared_ptr<async::event> waited_enough);
 

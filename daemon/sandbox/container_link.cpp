@@ -10,11 +10,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
-#include <cstdio>
-
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstdio>
 
 #include "daemon/sandbox/unavailable.hpp"
 

@@ -14,14 +14,16 @@
 
 namespace sbx::sandbox {
 
-// A directory of the daemon's own (0700) with what the engine binds into one container: files, and beneath it a directory
-// 0711 with the socket `control` and the FIFO `reason` (0666: init may be any user; a FIFO, because what a container may
-// write to without end must not be a file of the host's). Removed with this object; a crashed daemon's are swept.
+// A directory of the daemon's own (0700) with what the engine binds into one container: files, and beneath it a
+// directory 0711 with the socket `control` and the FIFO `reason` (0666: init may be any user; a FIFO, because what a
+// container may write to without end must not be a file of the host's). Removed with this object; a crashed daemon's
+// are swept.
 class container_link {
  public:
   // `record` is kept beside them, to be found by a sweep.
   static result<std::unique_ptr<container_link>> make(async::asio::io_context& context, const std::string& beneath,
-                                                      const std::string& prefix, const std::vector<std::string>& record);
+                                                      const std::string& prefix,
+                                                      const std::vector<std::string>& record);
   ~container_link();
   container_link(const container_link&) = delete;
   container_link& operator=(const container_link&) = delete;
@@ -37,8 +39,8 @@ class container_link {
     sys::unique_fd control;
     uid_t uid = 0;  // as the host sees it: whose files init makes
   };
-  // The connection of the process `pid` (as this pid namespace sees it); whoever else connects is turned away. Throws when
-  // cancelled: give it a deadline.
+  // The connection of the process `pid` (as this pid namespace sees it); whoever else connects is turned away. Throws
+  // when cancelled: give it a deadline.
   async::task<result<peer>> accept_from(pid_t pid);
 
   // No more connections, nor words.

@@ -132,8 +132,12 @@ result<void> check_word(std::string_view word, std::string_view what) {
 
 }  // namespace
 
-std::string container_link_target(const std::string& name) { return "/." + name; }
-std::string container_init_target(const std::string& name) { return "/." + name + "-init"; }
+std::string container_link_target(const std::string& name) {
+  return "/." + name;
+}
+std::string container_init_target(const std::string& name) {
+  return "/." + name + "-init";
+}
 
 std::vector<std::string> plan_container(const spec& wanted, const container_inputs& inputs) {
   return planner(wanted, inputs).make();

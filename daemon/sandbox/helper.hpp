@@ -56,7 +56,8 @@ class pipe_reader {
   async::event closed_;
 };
 
-// Owns the tasks that reap helpers and read their pipes. Destroying it kills nobody. All members are called on its strand.
+// Owns the tasks that reap helpers and read their pipes. Destroying it kills nobody. All members are called on its
+// strand.
 class helper_keeper {
  public:
   explicit helper_keeper(async::asio::io_context& context);

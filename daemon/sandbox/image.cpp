@@ -19,7 +19,9 @@ std::size_t octal(std::string_view field) {
   return value;
 }
 
-std::size_t padded(std::size_t size) { return (size + tar_block - 1) / tar_block * tar_block; }
+std::size_t padded(std::size_t size) {
+  return (size + tar_block - 1) / tar_block * tar_block;
+}
 
 }  // namespace
 
@@ -93,7 +95,8 @@ void pull_progress::add_line(std::string_view line) {
   const auto says = [&](std::string_view part) { return line.find(part) != std::string_view::npos; };
   if (!line.empty()) last_line_ = line.substr(0, 200);
   if (says(": Pulling fs layer") || says("Copying blob") || says(": Already exists")) ++total_;
-  if (says(": Pull complete") || says(": Already exists") || (says("Copying blob") && (says(" done") || says("skipped"))))
+  if (says(": Pull complete") || says(": Already exists") ||
+      (says("Copying blob") && (says(" done") || says("skipped"))))
     ++done_;
 }
 

@@ -55,7 +55,8 @@ async::task<result<std::shared_ptr<const image_info>>> image_store::resolve(std:
   if (!info->os.empty() && info->os != "linux")
     co_return fail(unavailable(engine_->kind(), "the image is for " + info->os, "choose a Linux image"));
   if (!runs_here(info->architecture, machine()))
-    co_return fail(unavailable(engine_->kind(), "the image is for " + info->architecture + ", this machine is " + machine(),
+    co_return fail(unavailable(engine_->kind(),
+                               "the image is for " + info->architecture + ", this machine is " + machine(),
                                "choose an image built for this machine"));
   auto reading = read_accounts(engine_args, image, *info);
   if (auto read = co_await std::move(reading); !read) co_return fail(std::move(read.error()));
@@ -66,17 +67,22 @@ async::task<result<std::shared_ptr<const image_info>>> image_store::resolve(std:
 }
 
 async::task<result<image_info>> image_store::inspect(std::vector<std::string> engine_args, std::string image) {
-  auto asking = engine_->run(words(std::move(engine_args), {"image", "inspect", "--format", image_format, "--", image}), 30s);
+  auto asking =
+      engine_->run(words(std::move(engine_args), {"image", "inspect", "--format", image_format, "--", image}), 30s);
   auto answer = co_await std::move(asking);
   if (!answer) co_return fail(std::move(answer.error()));
-  if (answer->code != 0 && says_no_such_image(answer->errors)) co_return fail(error_kind::not_found, tidy(answer->errors));
+  if (answer->code != 0 && says_no_such_image(answer->errors))
+    co_return fail(error_kind::not_found, tidy(answer->errors));
   if (answer->code != 0) co_return fail(explain_engine(engine_->kind(), answer->errors));
   auto info = parse_image(answer->output);
-  if (!info) co_return fail(unavailable(engine_->kind(), "the engine described the image in an unknown form", "update the engine"));
+  if (!info)
+    co_return fail(
+        unavailable(engine_->kind(), "the engine described the image in an unknown form", "update the engine"));
   co_return std::move(*info);
 }
 
-async::task<result<void>> image_store::pull(std::vector<std::string> engine_args, std::string image, progress_fn progress) {
+async::task<result<void>> image_store::pull(std::vector<std::string> engine_args, std::string image,
+                                            progress_fn progress) {
   if (progress) progress("pull", "pulling " + image, std::nullopt, std::nullopt);
   auto counted = std::make_shared<pull_progress>();
   const pipe_reader::observer observer = [counted, progress](std::string_view text) {
@@ -90,15 +96,17 @@ async::task<result<void>> image_store::pull(std::vector<std::string> engine_args
 }
 
 // Out of a container that is made for it and never started: no program of the image runs.
-async::task<result<void>> image_store::read_accounts(std::vector<std::string> engine_args, std::string image, image_info& info) {
+async::task<result<void>> image_store::read_accounts(std::vector<std::string> engine_args, std::string image,
+                                                     image_info& info) {
   if (const auto known = accounts_.find(info.id); known != accounts_.end()) {
     std::tie(info.passwd, info.group) = known->second;
     co_return result<void>();
   }
   const std::string name = scratch_name();
-  auto making = engine_->run(words(engine_args, {"create", "--pull=never", "--name=" + name, "--label=sbx.daemon=" + label_,
-                                                 "--network=none", "--entrypoint=/none", "--", image}),
-                             60s);
+  auto making =
+      engine_->run(words(engine_args, {"create", "--pull=never", "--name=" + name, "--label=sbx.daemon=" + label_,
+                                       "--network=none", "--entrypoint=/none", "--", image}),
+                   60s);
   auto made = co_await std::move(making);
   if (!made) co_return fail(std::move(made.error()));
   if (made->code != 0) co_return fail(explain_engine(engine_->kind(), made->errors));

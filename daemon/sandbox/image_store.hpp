@@ -16,10 +16,10 @@ class image_store {
  public:
   image_store(std::shared_ptr<engine> with, std::string label) : engine_(std::move(with)), label_(std::move(label)) {}
 
-  // What `image` means now; pulled when it is not there. What an earlier call found is answered without asking the engine:
-  // whoever starts a container compares the id it got, and calls forget() when it is another.
-  async::task<result<std::shared_ptr<const image_info>>> resolve(std::vector<std::string> engine_args, std::string image,
-                                                                 progress_fn progress);
+  // What `image` means now; pulled when it is not there. What an earlier call found is answered without asking the
+  // engine: whoever starts a container compares the id it got, and calls forget() when it is another.
+  async::task<result<std::shared_ptr<const image_info>>> resolve(std::vector<std::string> engine_args,
+                                                                 std::string image, progress_fn progress);
   void forget(const std::vector<std::string>& engine_args, const std::string& image);
 
  private:

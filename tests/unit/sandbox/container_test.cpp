@@ -38,7 +38,8 @@ class engines {
     const auto source = filesystem::path(__FILE__).parent_path() / "../../support/containers";
     script_ = filesystem::weakly_canonical(source).string();
     const bool installed = std::system("command -v dockerd podman runc busybox >/dev/null 2>&1") == 0;
-    if (::geteuid() == 0 && installed) ready = std::system((script_ + " start " + directory_ + " >/dev/null").c_str()) == 0;
+    if (::geteuid() == 0 && installed)
+      ready = std::system((script_ + " start " + directory_ + " >/dev/null").c_str()) == 0;
     if (!ready) {
       const char* required = std::getenv("SBX_REQUIRE");
       const std::string names = required == nullptr ? "" : required;
@@ -51,7 +52,8 @@ class engines {
     podman_args = {"--root", directory_ + "/podman/root", "--runroot", directory_ + "/podman/run", "--runtime", "runc"};
   }
   ~engines() {
-    if (std::system((script_ + " stop " + directory_ + " >/dev/null 2>&1").c_str()) != 0) std::perror("containers stop");
+    if (std::system((script_ + " stop " + directory_ + " >/dev/null 2>&1").c_str()) != 0)
+      std::perror("containers stop");
   }
   std::string script_, directory_ = "/tmp/sbx-engines-" + std::to_string(::getpid());
 };
@@ -108,7 +110,8 @@ TEST_CASE("container: commands run in the image, on roots at their own path, as 
     CHECK(filesystem::exists(w.root / "made"));
     CHECK(w.out("cat /proc/1/comm").starts_with(".sbx-"));
     CHECK(w.out("tail -n +3 /proc/net/dev | awk '{print $1}'") == "lo:\n");
-    CHECK(w.out("for f in /.sbx-*; do test -d $f && ls -A $f; (echo y >> $f || echo y > $f/x) 2>/dev/null && echo $f; done") == "");
+    CHECK(w.out("for f in /.sbx-*; do test -d $f && ls -A $f; (echo y >> $f || echo y > $f/x) 2>/dev/null && echo $f; "
+                "done") == "");
     REQUIRE(w.made->container());
     CHECK(w.cli("ps -q --no-trunc").find(*w.made->container()) == 0);
     w.end();
@@ -126,8 +129,8 @@ TEST_CASE("container: another user, a home and a name of its own, and terminals 
     w.wanted.user.gid = 1235;
     filesystem::permissions(w.root, filesystem::perms::all);
     w.start();
-    CHECK(w.out("id -u; id -g; whoami; touch $HOME/x mine && stat -c %u:%g mine; touch /etc/x 2>/dev/null; test -e /etc/x || echo no") ==
-          "1234\n1235\nuser\n1234:1235\nno\n");
+    CHECK(w.out("id -u; id -g; whoami; touch $HOME/x mine && stat -c %u:%g mine; touch /etc/x 2>/dev/null; test -e "
+                "/etc/x || echo no") == "1234\n1235\nuser\n1234:1235\nno\n");
     auto terminal = w.made->open_terminal();
     REQUIRE_MESSAGE(terminal, terminal.error().message);
     struct stat status {};
@@ -270,7 +273,8 @@ TEST_CASE("container: what a dead daemon left is swept, and only that") {
     CAPTURE(name_of(kind));
     if (kind == backend_kind::podman) continue;  // its store is found by the record alone, below
     world w(kind);
-    const std::string label = "--label=sbx.daemon=" + std::to_string(::geteuid()) + ":" + w.host.runtime().string() + "/sbxd.sock";
+    const std::string label =
+        "--label=sbx.daemon=" + std::to_string(::geteuid()) + ":" + w.host.runtime().string() + "/sbxd.sock";
     w.cli("run -d --network=none --name ours " + label + " sbx-busybox sleep 600");
     w.cli("run -d --network=none --name theirs --label=sbx.daemon=0:/other sbx-busybox sleep 600");
     w.host.await(w.host.of(kind).sweep());

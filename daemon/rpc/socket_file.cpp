@@ -60,7 +60,11 @@ error held(const std::string& path) {
 
 result<std::string> default_socket_path(const char* runtime_dir, uid_t uid) {
   const std::string file = "/sbxd/sbxd.sock";
-  if (runtime_dir != nullptr && runtime_dir[0] == '/') return runtime_dir + file;
+  if (runtime_dir != nullptr && runtime_dir[0] == '/') {
+    if (is_own_directory(runtime_dir, uid)) return runtime_dir + file;
+    return fail(error_kind::unsupported, std::string("XDG_RUNTIME_DIR is ") + runtime_dir +
+                                             ", which is no directory of yours; say --socket where the socket should lie.");
+  }
   const std::string of_user = "/run/user/" + std::to_string(uid);
   if (is_own_directory(of_user, uid)) return of_user + file;
   if (uid == 0) return "/run" + file;

@@ -12,7 +12,7 @@
 
 namespace sbx::rpc {
 
-// Where the socket lies when nobody says: $XDG_RUNTIME_DIR/sbxd/sbxd.sock, else /run/user/UID if that directory is ours,
+// Where the socket lies when nobody says: $XDG_RUNTIME_DIR/sbxd/sbxd.sock (that directory must be ours), else /run/user/UID if that directory is ours,
 // else /run/sbxd for root; otherwise an error. `runtime_dir` is the variable's value, null or empty when unset.
 result<std::string> default_socket_path(const char* runtime_dir, uid_t uid);
 

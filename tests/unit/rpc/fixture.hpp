@@ -142,7 +142,7 @@ class running_server {
   void add_methods();
 
   temp_directory directory_;
-  boost::asio::io_context io_{1};
+  boost::asio::io_context io_;
   async::blocking_pool pool_{io_.get_executor()};
   method_table methods_;
   std::atomic<int> failures_{0};
@@ -150,7 +150,7 @@ class running_server {
   rpc::server server_{io_, services_};
   async::task_group life_{io_.get_executor()};
   socket_file socket_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace sbx::rpc::test

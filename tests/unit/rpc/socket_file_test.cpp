@@ -93,7 +93,10 @@ TEST_CASE("socket file: a path over 107 bytes is refused as too long") {
 }
 
 TEST_CASE("socket file: where it lies by default") {
-  CHECK(*default_socket_path("/run/x", 1234) == "/run/x/sbxd/sbxd.sock");
+  temp_directory directory;
+  CHECK(*default_socket_path(directory.path.c_str(), ::geteuid()) == directory.path + "/sbxd/sbxd.sock");
+  CHECK_FALSE(default_socket_path(directory.path.c_str(), 987654));
+  CHECK_FALSE(default_socket_path((directory.path + "/missing").c_str(), ::geteuid()));
   CHECK_FALSE(default_socket_path(nullptr, 987654));
   CHECK_FALSE(default_socket_path("relative", 987654));
   if (!std::filesystem::exists("/run/user/0")) CHECK(*default_socket_path("", 0) == "/run/sbxd/sbxd.sock");

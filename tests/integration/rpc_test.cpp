@@ -94,7 +94,7 @@ TEST_CASE("rpc: batches are answered as one, notifications never") {
 TEST_CASE("rpc: depth is limited while the connection lives on; a frame too large ends it") {
   test_daemon d;
   client c = d.connect();
-  c.send_bytes(std::string(100000, '[') + "\n");
+  c.send_bytes(std::string(100000, '[') + std::string(100000, ']') + "\n");
   json reply = c.next();
   CHECK(reply["error"]["code"] == -32600);
   CHECK(reply["id"].is_null());
@@ -192,6 +192,7 @@ TEST_CASE("rpc: descriptors over the count are refused and closed") {
   test_daemon d;
   client c = d.connect();
   pipe_ends ends = make_pipe();
+  c.call("system.ping");
   const int before = open_descriptors(d.pid());
   c.send({{"jsonrpc", "2.0"}, {"id", 1}, {"method", "system.ping"}}, std::vector<int>(9, ends.write.get()));
   CHECK(c.error(1)["code"] == -32600);

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "tests/support/harness/row.hpp"
@@ -54,13 +55,20 @@ sys::unique_fd notify_socket(const std::string& path) {
   return fd;
 }
 
-// Reaps what has fallen to us; true when no child is left.
-bool reap_all() {
-  while (true) {
-    const pid_t reaped = ::waitpid(-1, nullptr, WNOHANG);
-    if (reaped < 0) return true;
-    if (reaped == 0) return false;
+// Daemons that are meant to run: a test may have several.
+std::set<pid_t>& living_daemons() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+// What has fallen to us and still runs; what has ended is reaped.
+std::vector<pid_t> strays() {
+  std::vector<pid_t> running;
+  for (const pid_t pid : children_of(::getpid())) {
+    if (living_daemons().count(pid)) continue;
+    if (::waitpid(pid, nullptr, WNOHANG) == 0) running.push_back(pid);
   }
+  return running;
 }
 
 }  // namespace
@@ -119,6 +127,7 @@ void test_daemon::start() {
     ::execve(path.c_str(), arguments.data(), variables.data());
     ::_exit(96);
   }
+  living_daemons().insert(pid_);
   pidfd_.reset(open_pidfd(pid_));
   REQUIRE(pidfd_);
   if (options_.wait_ready) await_ready();
@@ -131,6 +140,7 @@ void test_daemon::await_ready() {
     ::poll(waits, 2, 1000);
     if (waits[1].revents != 0) {
       ::waitpid(pid_, nullptr, 0);
+      living_daemons().erase(pid_);
       pid_ = -1;
       FAIL("sbxd did not start: " << log());
     }
@@ -158,6 +168,7 @@ int test_daemon::wait(milliseconds limit) {
   if (!ended) ::kill(pid_, SIGKILL);
   int status = 0;
   ::waitpid(pid_, &status, 0);
+  living_daemons().erase(pid_);
   pid_ = -1;
   return status;
 }
@@ -173,10 +184,10 @@ void test_daemon::kill_now() {
 }
 
 void test_daemon::expect_nothing_left(milliseconds limit) {
-  const bool none = eventually(reap_all, limit, 2ms);
+  const bool none = eventually([] { return strays().empty(); }, limit, 5ms);
   std::string left;
   if (!none) {
-    for (const pid_t pid : children_of(::getpid())) {
+    for (const pid_t pid : strays()) {
       left += std::to_string(pid) + " " + read_file("/proc/" + std::to_string(pid) + "/comm");
       ::kill(pid, SIGKILL);
     }

@@ -20,6 +20,7 @@
 #include "daemon/async/task_group.hpp"
 #include "daemon/sandbox/leash_socket.hpp"
 #include "daemon/sandbox/message_reader.hpp"
+#include "daemon/sandbox/message_sender.hpp"
 #include "daemon/sys/init_wire.hpp"
 #include "daemon/sys/message_socket.hpp"
 
@@ -50,7 +51,8 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
       : strand(asio::make_strand(context)),
         control(strand, control_fd.release()),
         options(std::move(wanted)),
-        tasks(strand) {}
+        tasks(strand),
+        sender(control, tasks) {}
 
   async::task<result<void>> set_up();
   async::task<void> read_all();
@@ -64,7 +66,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   leash_host host_for_leash();
   async::task<bool> enter_spawn();
   void leave_spawn();
-  bool send(const std::string& text, const std::vector<sys::fd_ref>& fds = {});
+  void send(std::string bytes, std::vector<sys::unique_fd> fds = {});
   void die(std::string reason);
   void end();
 
@@ -88,8 +90,11 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
     std::vector<process_info> found;
     bool told = false;
   };
-  std::map<std::uint32_t, std::shared_ptr<listing>> listings;
+  std::map<std::uint32_t, std::shared_ptr<listing>> listings;  // asked for: one at most
+  std::shared_ptr<listing> next_listing;
+  std::shared_ptr<listing> ask_listing();
   async::task_group tasks;
+  message_sender sender;
 };
 
 namespace {
@@ -132,12 +137,8 @@ class owned_leash final : public leash {
 
 }  // namespace
 
-bool init_link::state::send(const std::string& text, const std::vector<sys::fd_ref>& fds) {
-  if (dead) return false;
-  const auto sent = sys::send_now(sys::fd_ref(control.native_handle()), text, fds);
-  if (sent && *sent == text.size()) return true;
-  die("init does not read its orders");
-  return false;
+void init_link::state::send(std::string bytes, std::vector<sys::unique_fd> fds) {
+  if (!dead) sender.send(shared_from_this(), std::move(bytes), std::move(fds));
 }
 
 async::task<result<void>> init_link::state::set_up() {
@@ -223,6 +224,7 @@ bool init_link::state::take_listed(const incoming_message& message) {
   found->second->told = true;
   found->second->answered.set();
   listings.erase(found);
+  if (next_listing) ask_listing();
   return true;
 }
 
@@ -230,8 +232,9 @@ bool init_link::state::take_listed(const incoming_message& message) {
 result<sys::unique_fd> init_link::state::order_anchor() {
   auto pair = sys::open_socket_pair(SOCK_SEQPACKET);
   if (!pair) return fail(pair.error());
-  if (!send(make_message(wire::message::anchor, next_serial++, nullptr, 0, {}, 1), {sys::fd_ref(pair->second)}))
-    return fail(lost_error());
+  std::vector<sys::unique_fd> inner;
+  inner.push_back(std::move(pair->second));
+  send(make_message(wire::message::anchor, next_serial++, nullptr, 0, {}, 1), std::move(inner));
   return std::move(pair->first);
 }
 
@@ -292,18 +295,26 @@ void init_link::state::order_spares() {
   }
 }
 
+// Those who ask while an answer is on its way share the one after it: init is never asked twice at once.
 async::task<result<std::vector<process_info>>> init_link::state::processes() {
   if (dead) co_return fail(lost_error());
-  auto asked = std::make_shared<listing>();
-  const std::uint32_t serial = next_serial++;
-  listings.emplace(serial, asked);
-  if (!send(make_message(wire::message::list, serial, nullptr, 0))) co_return fail(lost_error());
-  auto waiting = asked->answered.wait();
-  auto limited = async::with_deadline(std::move(waiting), options.answer_timeout);
+  auto wanted = listings.empty() ? ask_listing() : next_listing;
+  if (!wanted) wanted = next_listing = std::make_shared<listing>();
+  auto waiting = wanted->answered.wait();
+  auto limited = async::with_deadline(std::move(waiting), 2 * options.answer_timeout);
   const bool in_time = co_await std::move(limited);
   if (!in_time) die("init did not answer a question in time");
-  if (!asked->told) co_return fail(lost_error());
-  co_return std::move(asked->found);
+  if (!wanted->told) co_return fail(lost_error());
+  co_return wanted->found;
+}
+
+std::shared_ptr<init_link::state::listing> init_link::state::ask_listing() {
+  auto asked = next_listing ? std::move(next_listing) : std::make_shared<listing>();
+  next_listing.reset();
+  const std::uint32_t serial = next_serial++;
+  listings.emplace(serial, asked);
+  send(make_message(wire::message::list, serial, nullptr, 0));
+  return asked;
 }
 
 void init_link::state::die(std::string why) {
@@ -316,6 +327,8 @@ void init_link::state::die(std::string why) {
   spares.clear();
   for (auto& [serial, waiting] : listings) waiting->answered.set();
   listings.clear();
+  if (next_listing) next_listing->answered.set();
+  next_listing.reset();
   // Trees that outlive init (on the host) end by their own leashes; the readers see the end of all of them.
   for (auto& weak : leashes)
     if (auto leash = weak.lock()) asio::dispatch(leash->strand(), [leash] { leash->shut(); });

@@ -20,6 +20,7 @@ namespace asio = async::asio;
 namespace {
 
 constexpr int ignored_max = 64;
+constexpr std::size_t orders_waiting_max = 256;
 
 error lost_error() {
   return error(error_kind::sandbox_lost, "the sandbox ended before the command had started").with("retryable", true);
@@ -101,7 +102,8 @@ leash_socket::leash_socket(async::strand strand, sys::unique_fd socket, leash_ho
       host_(std::move(host)),
       deadline_(strand),
       end_deadline_(strand),
-      tasks_(strand) {}
+      tasks_(strand),
+      sender_(socket_, tasks_) {}
 
 void leash_socket::begin() {
   tasks_.spawn("a leash", [](std::shared_ptr<leash_socket> self) -> async::task<void> {
@@ -280,11 +282,11 @@ async::task<result<void>> leash_socket::send(std::string text, std::vector<sys::
   }
 }
 
-void leash_socket::send_small(wire::message type, std::uint32_t serial, const void* part, std::size_t bytes) {
-  const std::string text = make_message(type, serial, part, bytes);
-  const auto sent = sys::send_now(sys::fd_ref(socket_.native_handle()), text);
-  // A socket full of small orders is one that nobody reads. One that is gone tells so itself.
-  if (sent && *sent != text.size()) broken("it does not read its orders");
+// False when so many wait already that one more says nothing new.
+bool leash_socket::send_small(wire::message type, std::uint32_t serial, const void* part, std::size_t bytes) {
+  if (sender_.waiting() >= orders_waiting_max) return false;
+  sender_.send(shared_from_this(), make_message(type, serial, part, bytes));
+  return true;
 }
 
 async::task<result<pid_t>> leash_socket::spawn(spawn_request request) {
@@ -370,8 +372,8 @@ async::task<std::vector<pid_t>> leash_socket::members() {
   if (lost_ || closed_.is_set() || leader_ == 0 || host_.has_ended()) co_return std::vector<pid_t>();
   auto asked = std::make_shared<question>();
   const std::uint32_t serial = next_serial_++;
+  if (!send_small(wire::message::status, serial, nullptr, 0)) co_return std::vector<pid_t>();
   questions_.emplace(serial, asked);
-  send_small(wire::message::status, serial, nullptr, 0);
   auto waiting = asked->answered.wait();
   auto limited = async::with_deadline(std::move(waiting), host_.answer_timeout);
   const bool in_time = co_await std::move(limited);

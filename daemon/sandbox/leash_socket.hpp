@@ -16,6 +16,7 @@
 #include "daemon/async/task_group.hpp"
 #include "daemon/sandbox/leash.hpp"
 #include "daemon/sandbox/message_reader.hpp"
+#include "daemon/sandbox/message_sender.hpp"
 #include "daemon/sys/init_wire.hpp"
 
 namespace sbx::sandbox {
@@ -71,7 +72,7 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   bool repeated();
   bool told_failure() const;
   void set_closed();
-  void send_small(sys::init_wire::message type, std::uint32_t serial, const void* part, std::size_t bytes);
+  bool send_small(sys::init_wire::message type, std::uint32_t serial, const void* part, std::size_t bytes);
   async::task<result<pid_t>> spawn_placed(spawn_request request);
 
   async::strand strand_;
@@ -95,6 +96,7 @@ class leash_socket : public std::enable_shared_from_this<leash_socket> {
   std::map<std::uint32_t, std::shared_ptr<question>> questions_;
   int repeats_ = 0;
   async::task_group tasks_;
+  message_sender sender_;
 };
 
 }  // namespace sbx::sandbox

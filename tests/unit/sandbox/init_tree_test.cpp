@@ -223,6 +223,29 @@ TEST_CASE("init: its processes are listed with the leader they descend from") {
   for (const auto& process : *listed) CHECK(process.leader == *pid);
 }
 
+TEST_CASE("init: a storm of signals and questions is taken in order and harms nothing") {
+  real_init init;
+  run command(init, run::shell("trap '' USR1; setsid sleep 100 & echo up; while :; do sleep 0.05; done"));
+  REQUIRE(command.start());
+  wait_for_line(command);
+  for (int i = 0; i < 2000; ++i) command.rope->signal(SIGUSR1, signal_target::leader);
+  async::task_group group(init.strand);
+  int answers = 0;
+  const auto ask = [](real_init& in, int& answers_) -> async::task<void> {
+    auto asking = in.link->processes();
+    const auto listed = co_await std::move(asking);
+    CHECK(listed);
+    answers_ += listed && listed->size() >= 2;
+  };
+  for (int i = 0; i < 1000; ++i) group.spawn("asking", ask(init, answers));
+  wait_for(init.context, group.join());
+  CHECK(answers == 1000);
+  CHECK(command.survivors() >= 1);
+  command.end();
+  command.wait_closed();
+  CHECK(init.link->alive());
+}
+
 TEST_CASE("init: when the daemon's end is closed nothing of it is left") {
   const auto marker = unique_marker();
   real_init init;

@@ -12,6 +12,7 @@ namespace wire = sys::init_wire;
 
 struct command {
   const char* cwd = nullptr;
+  const char* search_path = nullptr;  // empty: PATH of the environment
   char** roots = nullptr;  // root_count of them
   std::uint32_t root_count = 0;
   char** argv = nullptr;  // ended by nullptr, as environment

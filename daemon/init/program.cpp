@@ -64,7 +64,7 @@ bool join(char (&into)[8192], const char* directory, std::size_t length, const c
 
 }  // namespace
 
-wire::spawn_failed execute(char** argv, char** environment) {
+wire::spawn_failed execute(char** argv, char** environment, const char* search_path) {
   const char* const name = argv[0];
   if (strchr(name, '/')) {
     execve(name, argv, environment);
@@ -75,7 +75,7 @@ wire::spawn_failed execute(char** argv, char** environment) {
   // The first that can be executed; what was found but may not be is told when nothing better comes.
   wire::spawn_failed answer = failed(ENOENT, wire::reason::not_found);
   char candidate[8192];
-  for (const char* at = path_in(environment);; ++at) {
+  for (const char* at = *search_path ? search_path : path_in(environment);; ++at) {
     const std::size_t length = strcspn(at, ":");
     if (join(candidate, at, length, name)) {
       execve(candidate, argv, environment);

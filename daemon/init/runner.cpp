@@ -68,7 +68,7 @@ class runner {
     restore_signals();
     const itimerspec soon = {{0, 0}, {0, told_after_ns}};
     timerfd_settime(alarm_number, 0, &soon, nullptr);
-    give_up(execute(command_.argv, command_.environment));
+    give_up(execute(command_.argv, command_.environment, command_.search_path));
   }
 
  private:

@@ -2,6 +2,18 @@
 
 namespace sbx::process {
 
+namespace {
+
+constexpr const char* usual_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+}  // namespace
+
+std::string own_path(const sandbox::sandbox& box) {
+  for (const auto& entry : box.base_env())
+    if (entry.starts_with("PATH=") && entry.size() > 5) return entry.substr(5);
+  return usual_path;
+}
+
 std::vector<std::string> make_environment(const sandbox::sandbox& box, std::optional<std::string> terminal,
                                           const std::vector<const env_changes*>& layers) {
   std::map<std::string, std::string> env;
@@ -9,7 +21,7 @@ std::vector<std::string> make_environment(const sandbox::sandbox& box, std::opti
     const auto equals = entry.find('=');
     if (equals != std::string::npos && equals > 0) env.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  env.emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  env.emplace("PATH", usual_path);
   env.emplace("HOME", box.home());
   env.emplace("USER", box.user_name());
   env.emplace("LANG", "C.UTF-8");

@@ -15,8 +15,12 @@ struct command {
   std::vector<std::string> argv;
   std::vector<std::string> env;        // "NAME=VALUE", complete
   std::string cwd;                     // absolute, inside
+  std::string search_path;             // where argv[0] is looked up; empty: env's PATH
   std::vector<std::string> cwd_roots;  // cwd must end up beneath one of them
 };
+
+// The PATH that a sandbox has by itself: its base's, else the usual one.
+std::string own_path(const sandbox::sandbox& box);
 
 // Changes to an environment: a value, or nothing to remove the name.
 using env_changes = std::map<std::string, std::optional<std::string>>;

@@ -77,6 +77,7 @@ async::task<result<exec_result>> exec::run(exec_request request) {
   if (!begun) co_return fail(begun.error());
   started_ = true;
   if (stopping_) stop(*stopping_);
+  for (const auto& [number, target] : std::exchange(early_signals_, {})) process_->signal(number, target);
   if (request.timeout) process_->limit_time(*request.timeout, request.grace);
   if (wires->feed)
     process_->tasks().spawn("input of a command", feed_pipe(strand_, std::move(wires->feed), std::move(request.stdin_data)));
@@ -113,7 +114,11 @@ void exec::stop(exec_stop how) {
 }
 
 void exec::signal(int number, sandbox::signal_target target) {
-  if (started_) process_->signal(number, target);
+  if (started_) {
+    process_->signal(number, target);
+  } else if (early_signals_.size() < 64) {
+    early_signals_.emplace_back(number, target);
+  }
 }
 
 }  // namespace sbx::process

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/process/capture.hpp"
 #include "daemon/process/process_tree.hpp"
@@ -59,6 +61,7 @@ class exec : public std::enable_shared_from_this<exec> {
   std::shared_ptr<process_tree> process_;
   std::chrono::milliseconds grace_{2000};
   std::optional<exec_stop> stopping_;
+  std::vector<std::pair<int, sandbox::signal_target>> early_signals_;  // sent right after the start
   bool started_ = false;
 };
 

@@ -57,6 +57,7 @@ async::task<result<void>> process_tree::start(start_request request) {
   spawn.argv = std::move(request.command.argv);
   spawn.env = std::move(request.command.env);
   spawn.cwd = std::move(request.command.cwd);
+  spawn.search_path = std::move(request.command.search_path);
   spawn.cwd_roots = std::move(request.command.cwd_roots);
   spawn.stdin_fd = std::move(request.stdin_fd);
   spawn.stdout_fd = std::move(request.stdout_fd);

@@ -5,6 +5,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -96,7 +97,7 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
   async::strand strand_;
   std::unique_ptr<sandbox::leash> leash_;
   std::vector<std::shared_ptr<drain_state>> outputs_;
-  pid_t leader_ = 0;
+  std::atomic<pid_t> leader_ = 0;  // read by the workspace, on its own strand
   std::chrono::steady_clock::time_point began_;
   std::chrono::system_clock::time_point started_at_;
   exit_status exit_;

@@ -20,6 +20,7 @@ struct spawn_request {
   std::vector<std::string> env;   // "NAME=VALUE", complete
   std::vector<std::string> cwd_roots;  // inside paths: cwd must end up beneath one of them; empty: no check
   std::string cwd;                // absolute path inside
+  std::string search_path;        // where argv[0] is looked up; empty: env's PATH
   sys::unique_fd stdin_fd, stdout_fd, stderr_fd;
   std::vector<sys::unique_fd> extra_fds;  // become 3, 4, … (a shell's private descriptors)
   bool controlling_terminal = false;      // stdin_fd is a terminal: make it the new session's

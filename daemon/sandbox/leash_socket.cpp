@@ -88,6 +88,7 @@ void append_string(std::string& out, const std::string& text) { out.append(text)
 std::string spawn_text(const spawn_request& request) {
   std::string out;
   append_string(out, request.cwd);
+  append_string(out, request.search_path);
   for (const auto& root : request.cwd_roots) append_string(out, root);
   for (const auto& argument : request.argv) append_string(out, argument);
   for (const auto& entry : request.env) append_string(out, entry);

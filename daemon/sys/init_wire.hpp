@@ -68,8 +68,8 @@ struct ready {
   std::uint32_t has_devpts;
 };
 
-// With a text of `text_bytes`, strings each ended by NUL: cwd, then root_count roots (cwd must end beneath one; none:
-// anywhere), argv, env. The text follows in the packet or, when it is too long for that, in a file that is the last
+// With a text of `text_bytes`, strings each ended by NUL: cwd, search path for argv[0] (empty: PATH of env), root_count roots
+// (cwd must end beneath one; none: anywhere), argv, env. The text follows in the packet or, when it is too long for that, in a file that is the last
 // descriptor and nobody else's (spawn_text_in_file).
 struct spawn {
   std::uint32_t root_count, argv_count, env_count;

@@ -113,6 +113,7 @@ result<profile> effective_walls(const open_request& request, const settings& kno
   if (found == known.profiles.end())
     return fail(at(error(error_kind::invalid_params, "there is no such profile"), "/profile"));
   profile walls = found->second;
+  if (walls.network_refused && !request.network) return fail(*walls.network_refused);
   if (request.backend) walls.backend = *request.backend;
   if (request.image) walls.image = *request.image;
   if (request.network) walls.network = *request.network;
@@ -124,9 +125,23 @@ result<profile> effective_walls(const open_request& request, const settings& kno
   return walls;
 }
 
+sandbox::spec spec_of(const profile& walls) {
+  sandbox::spec out;
+  out.backend = walls.backend;
+  out.image = walls.image;
+  out.network = walls.network.value_or(default_network(walls.backend));
+  out.limits = walls.limits;
+  out.user = walls.user;
+  out.strict_seccomp = walls.strict_seccomp;
+  out.engine_args = walls.engine_args;
+  out.run_args = walls.run_args;
+  return out;
+}
+
 result<prepared> prepare(const open_request& request, const profile& walls, const root_rules& rules,
                          const std::string& copies, const fs::call& how) {
   prepared out;
+  out.spec = spec_of(walls);
   std::vector<std::string> paths;
   if (request.copy_of) {
     if (request.copy_of->empty() || request.copy_of->front() != '/')
@@ -157,14 +172,6 @@ result<prepared> prepare(const open_request& request, const profile& walls, cons
     out.spec.roots.push_back(std::move(spec));
   }
   out.roots_identity = identity.str();
-  out.spec.backend = walls.backend;
-  out.spec.image = walls.image;
-  out.spec.network = walls.network.value_or(default_network(walls.backend));
-  out.spec.limits = walls.limits;
-  out.spec.user = walls.user;
-  out.spec.strict_seccomp = walls.strict_seccomp;
-  out.spec.engine_args = walls.engine_args;
-  out.spec.run_args = walls.run_args;
   if (auto mounted = add_mounts(request, walls, rules, out.spec); !mounted) return fail(mounted.error());
   out.identity = identity_of(out.spec, walls, out.roots_identity);
   out.roots = std::make_shared<const fs::root_set>(std::move(*roots));

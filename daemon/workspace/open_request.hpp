@@ -33,6 +33,9 @@ struct open_request {
 // The profile with the request's fields over it. invalid_params for a profile that is not there.
 result<profile> effective_walls(const open_request& request, const settings& known);
 
+// What those walls ask of a sandbox, but for roots and mounts.
+sandbox::spec spec_of(const profile& walls);
+
 // An open request made real on disk: roots pinned, mounts opened, a copy made.
 struct prepared {
   prepared() = default;

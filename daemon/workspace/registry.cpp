@@ -116,6 +116,8 @@ async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_requ
   if (!walls) co_return fail(walls.error());
   const auto backend = backends_.find(walls->backend);
   if (backend == backends_.end()) co_return fail(error_kind::unsupported, "this backend is not built in");
+  // Before anything is copied; what roots and mounts add is judged below.
+  if (auto fits = backend->second->accepts(spec_of(*walls)); !fits) co_return fail(fits.error());
   fs::call how;
   how.umask = options_.umask;
   how.progress = [progress](std::int64_t done, std::int64_t total) {
@@ -147,6 +149,8 @@ async::task<result<hold>> registry::open_workspace(std::shared_ptr<session> by, 
   if (shutting_down_) co_return fail(shutting_down());
   hold made;
   made.env = request.env;
+  if (const auto walls = options_.known.profiles.find(request.profile); walls != options_.known.profiles.end())
+    made.profile_env = walls->second.env;
   made.name = request.name;
   made.profile = request.profile;
   auto finding = find_or_make(std::move(request), std::move(progress));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/async/event.hpp"
 #include "daemon/process/command.hpp"
 #include "daemon/workspace/handle.hpp"
 #include "daemon/workspace/workspace.hpp"
@@ -20,9 +21,20 @@ namespace sbx::workspace {
 struct hold {
   hold() = default;
   std::shared_ptr<workspace> space;
-  process::env_changes env;
+  process::env_changes env, profile_env;  // the call's, over the profile's
   std::optional<std::string> name;
   std::string profile;
+};
+
+// What a key given at a job's start stands for.
+struct keyed_start {
+  keyed_start() = default;
+  std::string parameters;      // the whole call, so that another one with the same key is told apart
+  std::string handle_id;       // once started
+  std::weak_ptr<handle> job;
+  std::optional<error> failure;
+  async::event settled;
+  std::optional<std::chrono::steady_clock::time_point> ended_at;  // an hour later the key is forgotten
 };
 
 // Lives on the registry's strand.
@@ -38,6 +50,7 @@ class session {
   bool ending = false;
   std::map<std::string, hold> holds;                          // by workspace id
   std::map<std::string, std::shared_ptr<handle>> handles;     // by handle id
+  std::map<std::string, std::shared_ptr<keyed_start>> keys;   // of jobs
   async::asio::steady_timer ttl_timer;
 
   // no_such_handle unless this session holds it.

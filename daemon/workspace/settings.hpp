@@ -10,6 +10,7 @@
 
 #include "daemon/process/command.hpp"
 #include "daemon/sandbox/spec.hpp"
+#include "daemon/sys/error.hpp"
 
 namespace sbx::workspace {
 
@@ -36,6 +37,7 @@ struct profile {
   std::vector<std::string> fs_deny, fs_read_only;
   bool strict_seccomp = false;
   std::vector<std::string> engine_args, run_args;
+  std::optional<error> network_refused;          // the configuration asks for one that cannot be; told when it is used
 };
 
 struct settings {
@@ -45,6 +47,7 @@ struct settings {
   std::size_t sessions = 1024, workspaces = 256;
   std::size_t max_jobs = 8, max_ptys = 8, max_shells = 8, max_watches = 64;
   std::size_t retain_bytes = 1u << 20, retain_bytes_max = 1u << 30;
+  std::size_t exec_output_bytes = 1u << 20;
   std::int64_t edit_bytes = std::int64_t{1} << 30;
   std::map<std::string, profile> profiles;  // always has "default"
 };

@@ -3,6 +3,7 @@
 #include <boost/asio/dispatch.hpp>
 
 #include "daemon/async/run.hpp"
+#include "daemon/process/program_probe.hpp"
 
 namespace sbx::workspace {
 
@@ -73,11 +74,23 @@ async::task<void> workspace::launch(sandbox::progress_fn progress) {
   if (made) {
     box_ = std::move(*made);
     ++generation_;
+    has_bash_.reset();
     started_at_ = std::chrono::system_clock::now();
   } else {
     start_failure_ = made.error();
   }
   changed_.notify_all();
+}
+
+async::task<std::vector<std::string>> workspace::shell(std::shared_ptr<sandbox::sandbox> box) {
+  if (!walls_.shell.empty()) co_return walls_.shell;
+  const auto self = shared_from_this();
+  if (!has_bash_) {
+    auto looking = process::has_program(std::move(box), strand_, "bash");
+    has_bash_ = co_await std::move(looking);
+  }
+  std::vector<std::string> argv{*has_bash_ ? "bash" : "sh", "-c"};
+  co_return argv;
 }
 
 void workspace::track(const std::string& session, std::shared_ptr<process::process_tree> tree, std::vector<std::string> argv,
@@ -88,7 +101,6 @@ void workspace::track(const std::string& session, std::shared_ptr<process::proce
   made.what.session = session;
   made.what.handle = std::move(handle);
   made.what.argv = std::move(argv);
-  made.what.leader = tree->leader();
   tracked_.push_back(std::move(made));
 }
 
@@ -99,8 +111,10 @@ void workspace::forget_ended() {
 }
 
 std::optional<workspace::tracked> workspace::find_tracked(const std::string& session, pid_t leader) const {
-  for (const auto& known : tracked_)
-    if (known.what.leader == leader && known.what.session == session && !known.tree.expired()) return known.what;
+  for (const auto& known : tracked_) {
+    const auto tree = known.tree.lock();
+    if (tree && tree->leader() == leader && known.what.session == session) return known.what;
+  }
   return std::nullopt;
 }
 
@@ -108,7 +122,7 @@ std::optional<workspace::tracked> workspace::find_tracked(const std::string& ses
 async::task<void> workspace::stop_trees(std::string only_session) {
   std::vector<std::shared_ptr<process::process_tree>> trees;
   for (const auto& known : tracked_)
-    if (auto tree = known.tree.lock(); tree && (only_session.empty() || known.what.session == only_session))
+    if (auto tree = known.tree.lock(); tree && (only_session.empty() || (known.what.session == only_session && !tree->finished())))
       trees.push_back(std::move(tree));
   for (const auto& tree : trees)
     async::asio::dispatch(tree->strand(), [tree] { tree->kill(process::outcome::stopped); });

@@ -49,12 +49,15 @@ class workspace : public std::enable_shared_from_this<workspace> {
     tracked() = default;
     std::string session, handle;
     std::vector<std::string> argv;
-    pid_t leader = 0;
   };
   // What of this session's is known of the process tree with that leader.
   std::optional<tracked> find_tracked(const std::string& session, pid_t leader) const;
   // Ends what a session runs here and has no handle of its own (exec.run in flight, survivors stay).
   async::task<void> stop_session(std::string session);
+
+  // Program and options that a command line is given to: the profile's, else bash -c, else sh -c where the sandbox has no
+  // bash (looked for once a sandbox, in its own PATH).
+  async::task<std::vector<std::string>> shell(std::shared_ptr<sandbox::sandbox> box);
 
   process::survivor_set& survivors() { return survivors_; }
 
@@ -94,6 +97,7 @@ class workspace : public std::enable_shared_from_this<workspace> {
   bool starting_ = false, ending_ = false, ended_ = false;
   std::optional<error> start_failure_;
   async::signal changed_;
+  std::optional<bool> has_bash_;
   std::vector<entry> tracked_;
   process::survivor_set survivors_;
   std::shared_ptr<owned_copy> copy_;

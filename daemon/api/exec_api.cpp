@@ -1,0 +1,225 @@
+// exec.*
+#include <boost/asio/dispatch.hpp>
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "daemon/api/bind.hpp"
+#include "daemon/api/command.hpp"
+#include "daemon/api/convert.hpp"
+#include "daemon/api/core.hpp"
+#include "daemon/process/exec.hpp"
+#include "daemon/process/handed_fd.hpp"
+#include "daemon/workspace/handle_id.hpp"
+
+namespace sbx::api {
+
+namespace {
+
+using exec_ptr = std::shared_ptr<process::exec>;
+
+// Takes descriptors of a call by their number; the same number twice gives duplicates.
+class fd_taker {
+ public:
+  fd_taker(rpc::call_context& call, process::handing how) : call_(call), how_(how) {}
+
+  result<sys::unique_fd> take(std::int64_t number, process::direction way, const std::string& pointer) {
+    const auto known = taken_.find(number);
+    if (known == taken_.end()) {
+      auto fd = call_.take_fd(static_cast<std::size_t>(number));
+      if (!fd) return fail(wrong_param(pointer, fd.error().message));
+      taken_.emplace(number, std::move(*fd));
+    }
+    const sys::fd_ref lent = taken_.at(number);
+    if (auto fits = process::check_handed_fd(lent, way, how_); !fits) {
+      if (fits.error().kind != error_kind::invalid_params) return fail(fits.error());
+      return fail(wrong_param(pointer, fits.error().message));
+    }
+    sys::unique_fd own(::fcntl(lent.get(), F_DUPFD_CLOEXEC, 3));
+    if (!own) return fail_system(errno, "duplicating a descriptor");
+    return own;
+  }
+
+ private:
+  rpc::call_context& call_;
+  process::handing how_;
+  std::map<std::int64_t, sys::unique_fd> taken_;
+};
+
+result<void> take_streams(rpc::call_context& call, process::handing how, proto::exec_run_params& wanted,
+                          process::exec_request& into) {
+  fd_taker fds(call, how);
+  if (wanted.input && wanted.input->fd) {
+    auto fd = fds.take(*wanted.input->fd, process::direction::command_reads, "/stdin/fd");
+    if (!fd) return fail(fd.error());
+    into.stdin_fd = std::move(*fd);
+  } else if (wanted.input && wanted.input->content) {
+    into.stdin_data = std::move(wanted.input->content->bytes);
+  }
+  if (wanted.stdout_fd) {
+    auto fd = fds.take(wanted.stdout_fd->index, process::direction::command_writes, "/stdout/fd");
+    if (!fd) return fail(fd.error());
+    into.stdout_fd = std::move(*fd);
+  }
+  if (wanted.stderr_fd) {
+    if (wanted.merge_stderr) return fail(wrong_param("/stderr", "It is merged into stdout already."));
+    auto fd = fds.take(wanted.stderr_fd->index, process::direction::command_writes, "/stderr/fd");
+    if (!fd) return fail(fd.error());
+    into.stderr_fd = std::move(*fd);
+  }
+  return {};
+}
+
+process::exec_request to_request(const proto::exec_run_params& wanted) {
+  process::exec_request out;
+  out.merge_stderr = wanted.merge_stderr;
+  out.output_bytes_max = static_cast<std::size_t>(wanted.max_output_bytes);
+  out.timeout = to_ms(wanted.timeout_ms);
+  out.grace = to_ms(wanted.grace_ms);
+  out.survivors = wanted.survivors == proto::survivors_rule::kill ? process::survivors_rule::kill : process::survivors_rule::leave;
+  return out;
+}
+
+// The place of an exec.run among those of its connection, for exec.signal.
+class exec_slot {
+ public:
+  exec_slot(std::shared_ptr<connection_data> data, const std::optional<proto::request_id>& id) : data_(std::move(data)), id_(id) {
+    if (id_) data_->execs[*id_] = running_;
+  }
+  ~exec_slot() {
+    if (id_) data_->execs.erase(*id_);
+  }
+  exec_slot(const exec_slot&) = delete;
+  exec_slot& operator=(const exec_slot&) = delete;
+
+  void started(const exec_ptr& command) {
+    running_->signal = [command](int number, sandbox::signal_target target) {
+      async::asio::dispatch(command->strand(), [command, number, target] { command->signal(number, target); });
+    };
+    for (const auto& [number, target] : std::exchange(running_->waiting, {})) running_->signal(number, target);
+  }
+
+ private:
+  std::shared_ptr<connection_data> data_;
+  std::optional<proto::request_id> id_;
+  std::shared_ptr<running_exec> running_ = std::make_shared<running_exec>();
+};
+
+process::exec_stop stop_for(rpc::stop_reason why) {
+  return why == rpc::stop_reason::cancelled ? process::exec_stop::cancel : process::exec_stop::kill;
+}
+
+async::task<void> stop_when_asked(rpc::call_context& call, exec_ptr command) {
+  auto waiting = call.stopping().wait();
+  co_await std::move(waiting);
+  const auto how = stop_for(call.stopped_by());
+  async::asio::dispatch(command->strand(), [command, how] { command->stop(how); });
+}
+
+struct begun {
+  begun() = default;
+  exec_ptr command;
+  process::command what;
+};
+
+// On the registry's strand: the exec is known to its workspace before it starts, so that closing ends it as stopped.
+async::task<result<begun>> begin(core& c, place where, command_wish wish, sandbox::progress_fn progress) {
+  auto preparing = prepare_command(c, where, std::move(wish), std::move(progress));
+  auto ready = co_await std::move(preparing);
+  if (!ready) co_return fail(ready.error());
+  begun out;
+  out.command = std::make_shared<process::exec>(ready->box, c.make_strand());
+  where.hold.space->track(where.session->id, out.command->running(), ready->command.argv);
+  out.what = std::move(ready->command);
+  co_return out;
+}
+
+error stopped() { return error(error_kind::cancelled, "The request was cancelled."); }
+
+// Runs it to its end, watching for the call to be stopped.
+async::task<result<process::exec_result>> run_to_end(rpc::call_context& call, exec_ptr command, process::exec_request request) {
+  async::task_group watching(co_await async::asio::this_coro::executor);
+  watching.spawn("stopping an exec.run", stop_when_asked(call, command));
+  auto running = command->run(std::move(request));
+  auto there = async::on(command->strand(), std::move(running));
+  auto ended = co_await std::move(there);
+  watching.cancel();
+  auto joining = watching.join();
+  co_await std::move(joining);
+  co_return ended;
+}
+
+void keep_survivors(core& c, const place& where, std::shared_ptr<process::process_tree> left) {
+  async::asio::dispatch(c.registry.strand(), [space = where.hold.space, left = std::move(left)] { space->survivors().add(left); });
+}
+
+proto::exec_run_result describe_result(process::exec_result ended, std::optional<proto::encoding> forced) {
+  proto::exec_run_result out;
+  out.exit = to_wire(ended.exit);
+  if (ended.out) out.out = to_wire(std::move(*ended.out), forced);
+  if (ended.err) out.err = to_wire(std::move(*ended.err), forced);
+  out.survivors = ended.survivors;
+  return out;
+}
+
+answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_params wanted) {
+  auto finding = c.find_place(call, proto::exec_run::name, wanted.session, wanted.workspace);
+  auto where = co_await std::move(finding);
+  if (!where) co_return fail(where.error());
+  const bool walled = where->hold.space->spec().backend != sandbox::backend_kind::none;
+  process::exec_request request = to_request(wanted);
+  auto streams = take_streams(call, walled ? process::handing::walled : process::handing::unwalled, wanted, request);
+  if (!streams) co_return fail(streams.error());
+  const command_wish wish(wanted);
+  exec_slot slot(core::data_of(call), call.id());
+
+  auto asking = ask_about_command(*where, proto::exec_run::name, wish);
+  auto asked = async::until(call.stopping(), std::move(asking));
+  const auto allowed = co_await std::move(asked);
+  if (!allowed) co_return fail(stopped());
+  if (!*allowed) co_return fail(allowed->error());
+
+  auto beginning = begin(c, *where, wish, progress_to(call));
+  auto there = async::on(c.registry.strand(), std::move(beginning));
+  auto unless_stopped = async::until(call.stopping(), std::move(there));
+  auto ready = co_await std::move(unless_stopped);
+  if (!ready) co_return fail(stopped());
+  if (!*ready) co_return fail(ready->error());
+
+  request.command = std::move((*ready)->what);
+  const exec_ptr command = (*ready)->command;
+  slot.started(command);
+  auto running = run_to_end(call, command, std::move(request));
+  auto ended = co_await std::move(running);
+  if (call.stopped_by() != rpc::stop_reason::none) co_return fail(stopped());
+  if (!ended) co_return fail(ended.error());
+  ++c.processes_started;
+  c.bytes_drained += (ended->out ? ended->out->total_bytes : 0) + (ended->err ? ended->err->total_bytes : 0);
+  if (ended->left) keep_survivors(c, *where, std::move(ended->left));
+  co_return describe_result(std::move(*ended), wanted.encoding);
+}
+
+answer<proto::exec_signal> signal(core&, rpc::call_context& call, proto::exec_signal_params wanted) {
+  const auto number = to_signal(wanted.signal);
+  if (!number) co_return fail(number.error());
+  const auto data = core::data_of(call);
+  const auto found = data->execs.find(wanted.id);
+  if (found == data->execs.end()) co_return fail(workspace::no_such_handle(proto::to_json_text(wanted.id)));
+  const auto target = to_target(wanted.target);
+  if (found->second->signal)
+    found->second->signal(*number, target);
+  else
+    found->second->waiting.emplace_back(*number, target);
+  co_return proto::nothing();
+}
+
+}  // namespace
+
+void register_exec_methods(core& c, rpc::method_table& table) {
+  bind<proto::exec_run>(table, with(c, run), rpc::stop_style::ask);
+  bind<proto::exec_signal>(table, with(c, signal));
+}
+
+}  // namespace sbx::api

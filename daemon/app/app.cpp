@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "daemon/api/core.hpp"
 #include "daemon/api/system_api.hpp"
+#include "daemon/app/config_file.hpp"
 #include "daemon/app/log.hpp"
 #include "daemon/app/service_manager.hpp"
 #include "daemon/app/start.hpp"
@@ -26,6 +30,7 @@
 #include "daemon/rpc/socket_file.hpp"
 #include "daemon/sandbox/factory.hpp"
 #include "daemon/sys/probe.hpp"
+#include "daemon/workspace/registry.hpp"
 
 namespace sbx::app {
 
@@ -36,7 +41,8 @@ using namespace std::chrono_literals;
 
 // All of a stop takes at most 10 s: calls in flight first, then what they leave.
 constexpr auto drain_time = 4s;
-constexpr auto close_time = 5s;
+constexpr auto close_time = 2s;
+constexpr auto sandboxes_time = 3s;
 
 result<rpc::socket_file> open_socket(const options& wanted) {
   auto handed = take_listen_fds();
@@ -53,11 +59,16 @@ std::string directory_of(const std::string& path) { return path.substr(0, path.r
 // Everything there is, in the order in which it is built; it goes in reverse.
 class daemon {
  public:
-  daemon(rpc::socket_file socket, sandbox::process_defaults defaults)
-      : socket_(std::move(socket)),
+  daemon(options wanted, loaded_config config, rpc::socket_file socket, sandbox::process_defaults defaults)
+      : wanted_(std::move(wanted)),
+        config_(std::move(config)),
+        umask_(defaults.umask),
+        socket_(std::move(socket)),
         main_(io_.get_executor()),
         pool_(io_.get_executor()),
         backends_(sandbox::make_backends(io_, pool_, backend_options(std::move(defaults)))),
+        registry_(io_, pool_, backends_, registry_options()),
+        core_(io_, pool_, registry_, umask_),
         services_(make_services()),
         server_(io_, services_),
         life_(main_) {}
@@ -80,6 +91,15 @@ class daemon {
     made.socket_path = socket_.path();
     made.runtime_directory = directory_of(socket_.path());
     made.defaults = std::move(defaults);
+    made.start_timeout = std::chrono::milliseconds(config_.file.limits.start_timeout_ms);
+    return made;
+  }
+
+  workspace::registry_options registry_options() const {
+    workspace::registry_options made;
+    made.known = config_.settings;
+    made.paths = own_paths(wanted_, socket_.path());
+    made.umask = umask_;
     return made;
   }
 
@@ -88,6 +108,8 @@ class daemon {
     made->methods = &methods_;
     made->pool = &pool_;
     made->failures = log_failure;
+    made->limits = api::make_server_limits(config_.file);
+    made->hooks = api::connection_hooks(core_);
     return made;
   }
 
@@ -97,7 +119,9 @@ class daemon {
     sources->backends = backends_;
     sources->features = sys::probe_features();
     sources->socket_path = socket_.path();
+    sources->domain_stats = [this](proto::stats_result& into) { return api::fill_stats(core_, into); };
     api::register_system_methods(methods_, sources);
+    api::register_domain_methods(core_, methods_);
   }
 
   // Start, serve, stop: the order of everything.
@@ -121,6 +145,9 @@ class daemon {
     server_.abort();
     auto ending = async::with_deadline(server_.join(), close_time);
     if (!co_await std::move(ending)) log(level::warn, "some calls did not end in time");
+    auto shutting_down = async::on(registry_.strand(), registry_.shut_down());
+    auto all_gone = async::with_deadline(std::move(shutting_down), sandboxes_time);
+    if (!co_await std::move(all_gone)) log(level::warn, "some sandboxes did not end in time");
     socket_.remove();
     io_.stop();
   }
@@ -130,15 +157,37 @@ class daemon {
     for (;;) {
       auto pending = signals.async_wait(asio::use_awaitable);
       const int number = co_await std::move(pending);
-      if (number != SIGHUP) stop_.set();
+      if (number == SIGHUP) {
+        reload();
+      } else {
+        stop_.set();
+      }
     }
   }
 
+  // What is open keeps what it has; a configuration that is not right changes nothing.
+  void reload() {
+    notify_reloading();
+    auto fresh = load_config(wanted_);
+    if (fresh) {
+      asio::dispatch(registry_.strand(), [this, settings = std::move(fresh->settings)] { core_.change_settings(settings); });
+      log(level::info, "the configuration was read again");
+    } else {
+      log(level::error, fresh.error().message);
+    }
+    notify_ready();
+  }
+
+  const options wanted_;
+  const loaded_config config_;
+  const mode_t umask_;
   rpc::socket_file socket_;
   asio::io_context io_{1};
   async::strand main_;
   async::blocking_pool pool_;
   sandbox::backend_set backends_;
+  workspace::registry registry_;
+  api::core core_;
   rpc::method_table methods_;
   std::shared_ptr<rpc::services> services_;
   rpc::server server_;
@@ -149,6 +198,16 @@ class daemon {
 }  // namespace
 
 int run(const options& wanted) {
+  auto config = load_config(wanted);
+  if (!config) {
+    log(level::error, config.error().message);
+    return 1;
+  }
+  if (wanted.check_config) return 0;
+  if (wanted.print_config) {
+    std::puts(api::print_config(config->file).c_str());
+    return 0;
+  }
   auto defaults = prepare_process();
   if (!defaults) {
     log(level::error, defaults.error().message);
@@ -160,7 +219,7 @@ int run(const options& wanted) {
     return 1;
   }
   async::set_default_failure_sink(log_failure);
-  return daemon(std::move(*socket), std::move(*defaults)).run();
+  return daemon(wanted, std::move(*config), std::move(*socket), std::move(*defaults)).run();
 }
 
 }  // namespace sbx::app

@@ -198,10 +198,8 @@ proto::process_entry describe_process(const sandbox::process_info& seen, const w
   if (seen.leader == 0) return out;
   const auto known = space.find_tracked(session, seen.leader);
   if (!known) return out;
-  if (seen.pid == seen.leader) {
-    out.argv.emplace();
-    for (const auto& word : known->argv) out.argv->emplace_back(word);
-  }
+  out.argv.emplace();
+  for (const auto& word : seen.argv) out.argv->emplace_back(word);
   if (!known->handle.empty()) out.job = known->handle;
   return out;
 }

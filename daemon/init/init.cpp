@@ -285,22 +285,27 @@ class init {
   }
 
   void tell_processes(std::uint32_t serial) {
-    static wire::process told[wire::processes_max];
+    // Room behind the last process for all arguments: what is sent is one piece.
+    static wire::process told[wire::processes_max + wire::all_arguments_bytes_max / sizeof(wire::process) + 1];
+    static char arguments[wire::all_arguments_bytes_max];
     const snapshot below = read_descendants(getpid());
     const std::int64_t page = sysconf(_SC_PAGESIZE), tick = sysconf(_SC_CLK_TCK);
     wire::listed head = {0, 0};
     for (std::size_t i = 0; i < below.count; ++i) {
       const process_entry& entry = below.entries[i];
       if (is_ours(entry.pid)) continue;
-      if (head.count == wire::processes_max) {
-        head.truncated = 1;
-        break;
-      }
+      if (head.count == wire::processes_max) break;
+      const std::size_t left = sizeof arguments - head.arguments_bytes;
+      const auto bytes = static_cast<std::uint32_t>(read_arguments(
+          entry.pid, arguments + head.arguments_bytes, left < wire::arguments_bytes_max ? left : wire::arguments_bytes_max));
+      head.arguments_bytes += bytes;
       told[head.count++] = {entry.pid, entry.ppid, leader_of(entry, below), static_cast<std::uint32_t>(entry.state),
-                            entry.rss_pages * page, entry.cpu_ticks * 1000 / tick};
+                            entry.rss_pages * page, entry.cpu_ticks * 1000 / tick, bytes, 0};
     }
+    char* const front = reinterpret_cast<char*>(told) + head.count * sizeof told[0];
+    memcpy(front, arguments, head.arguments_bytes);
     send_message(options_.control, wire::message::listed, serial, &head, sizeof head, told,
-                 head.count * sizeof told[0]);
+                 head.count * sizeof told[0] + head.arguments_bytes);
   }
 
   // Up the parents to the anchor: its slot knows the leader.

@@ -29,18 +29,20 @@ bool grow() {
   return true;
 }
 
-// Fields after the parenthesised name, which may hold anything: so from the last ')'.
-bool read_stat(pid_t pid, process_entry& out) {
-  char path[32], text[1024];
-  char* end = path + sizeof path;
-  char* p = end;
-  const char* tail = "/stat";
-  p -= strlen(tail) + 1;
+int open_of(pid_t pid, const char* tail) {
+  char path[48];
+  char* p = path + sizeof path - strlen(tail) - 1;
   memcpy(p, tail, strlen(tail) + 1);
   for (pid_t n = pid; n > 0; n /= 10) *--p = static_cast<char>('0' + n % 10);
   p -= 6;
   memcpy(p, "/proc/", 6);
-  const int fd = open(p, O_RDONLY | O_CLOEXEC);
+  return open(p, O_RDONLY | O_CLOEXEC);
+}
+
+// Fields after the parenthesised name, which may hold anything: so from the last ')'.
+bool read_stat(pid_t pid, process_entry& out) {
+  char text[1024];
+  const int fd = open_of(pid, "/stat");
   if (fd < 0) return false;
   const ssize_t got = read(fd, text, sizeof text - 1);
   close(fd);
@@ -82,6 +84,14 @@ class number_reader {
 };
 
 }  // namespace
+
+std::size_t read_arguments(pid_t pid, char* into, std::size_t room) {
+  const int fd = open_of(pid, "/cmdline");
+  if (fd < 0) return 0;
+  const ssize_t got = room > 0 ? read(fd, into, room) : 0;
+  close(fd);
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
 
 snapshot read_processes() {
   std::size_t count = 0;

@@ -20,6 +20,9 @@ struct process_entry {
 
 inline bool is_alive(const process_entry& entry) { return entry.state != 'Z' && entry.state != 'X'; }
 
+// The command line of a process, its strings each ended by NUL; how many bytes there are (0 when it is gone).
+std::size_t read_arguments(pid_t pid, char* into, std::size_t room);
+
 // All processes that /proc shows now. The array belongs to the caller's process and is reused by the next call.
 struct snapshot {
   const process_entry* entries;

@@ -203,12 +203,26 @@ bool init_link::state::take_ready(const incoming_message& message) {
   return true;
 }
 
+// Strings each ended by NUL; the last may have been cut.
+static std::vector<std::string> split_arguments(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 bool init_link::state::take_listed(const incoming_message& message) {
   const auto body = message.front<wire::listed>();
   const auto found = listings.find(message.head.serial);
   if (!body || found == listings.end() || body->count > wire::processes_max ||
-      message.body.size() != sizeof *body + body->count * sizeof(wire::process))
+      body->arguments_bytes > wire::all_arguments_bytes_max ||
+      message.body.size() != sizeof *body + body->count * sizeof(wire::process) + body->arguments_bytes)
     return false;
+  std::string_view arguments(message.body);
+  arguments.remove_prefix(message.body.size() - body->arguments_bytes);
   for (std::uint32_t i = 0; i < body->count; ++i) {
     wire::process entry{};
     std::memcpy(&entry, message.body.data() + sizeof *body + i * sizeof entry, sizeof entry);
@@ -219,7 +233,10 @@ bool init_link::state::take_listed(const incoming_message& message) {
     info.state = entry.state >= 'A' && entry.state <= 'z' ? static_cast<char>(entry.state) : '?';
     info.rss_bytes = std::max<std::int64_t>(0, entry.rss_bytes);
     info.cpu_ms = std::max<std::int64_t>(0, entry.cpu_ms);
-    found->second->found.push_back(info);
+    if (entry.arguments_bytes > arguments.size()) return false;
+    info.argv = split_arguments(arguments.substr(0, entry.arguments_bytes));
+    arguments.remove_prefix(entry.arguments_bytes);
+    found->second->found.push_back(std::move(info));
   }
   found->second->told = true;
   found->second->answered.set();

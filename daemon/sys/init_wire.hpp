@@ -47,6 +47,7 @@ constexpr std::uint32_t report_bytes_max = 4u << 20;   // of anything that comes
 constexpr std::uint32_t spawn_fds_max = 8;             // that the command gets
 constexpr std::uint32_t rlimit_count_max = 16;
 constexpr std::uint32_t processes_max = 8192;  // in one `listed`
+constexpr std::uint32_t arguments_bytes_max = 4096, all_arguments_bytes_max = 1u << 20;  // of one process, of all
 constexpr std::uint32_t members_max = 8192;    // in one `state`
 
 struct rlimit_entry {
@@ -122,10 +123,11 @@ struct process {
   std::int32_t pid, ppid, leader;  // leader of the command it belongs to, 0 for none
   std::uint32_t state;             // as in /proc/PID/stat
   std::int64_t rss_bytes, cpu_ms;
+  std::uint32_t arguments_bytes, reserved;  // of its /proc/PID/cmdline, cut at arguments_bytes_max
 };
-// Followed by `count` processes.
+// Followed by `count` processes, then the arguments of each, one after the other, arguments_bytes in all.
 struct listed {
-  std::uint32_t count, truncated;
+  std::uint32_t count, arguments_bytes;
 };
 
 static_assert(sizeof(header) + sizeof(state) + members_max * sizeof(std::int32_t) <= packet_bytes_max);

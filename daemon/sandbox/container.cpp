@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <set>
 
 #include "daemon/async/run.hpp"
 #include "daemon/sandbox/accounts.hpp"
@@ -91,6 +93,7 @@ class container_backend final : public backend {
   async::task<result<std::shared_ptr<sandbox>>> launch_here(spec wanted, progress_fn progress);
   async::task<availability> probe_here();
   async::task<void> sweep_here();
+  async::task<void> sweep_labelled();
   void choose_account(attempt& now) const;
   std::string link_prefix() const { return "link-" + std::string(name_of(kind())) + "-"; }
 
@@ -103,6 +106,8 @@ class container_backend final : public backend {
   std::shared_ptr<engine> engine_;
   image_store images_;
   std::map<std::vector<std::string>, bool> rootless_;  // by engine_args
+  bool swept_ = false;
+  std::set<std::string> started_;  // names of this daemon's containers, until the sweep has spared them
   availability probed_;
   std::chrono::steady_clock::time_point probed_at_{};
 };
@@ -231,6 +236,7 @@ container_backend::step container_backend::prepare(std::shared_ptr<attempt> now,
   auto learning = learn_rootless(now);
   if (auto learnt = co_await std::move(learning); !learnt) co_return fail(std::move(learnt.error()));
   now->name = random_name();
+  if (!swept_) started_.insert(now->name);
   const auto removal = words(now->wanted.engine_args, {"rm", "--force", "--volumes", "--", now->name});
   auto link = container_link::make(context_, options_.runtime_directory, link_prefix(), removal);
   if (!link)
@@ -358,23 +364,47 @@ async::task<result<std::shared_ptr<sandbox>>> container_backend::launch_here(spe
   co_return second;
 }
 
+// Asking an engine that was never used would cost time at every start, and podman would even make its store.
+bool may_hold_containers(backend_kind kind) {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  const auto exists = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; };
+  if (kind == backend_kind::docker)
+    return !value("DOCKER_HOST").empty() || !value("DOCKER_CONTEXT").empty() || exists("/run/docker.sock") ||
+           exists(value("XDG_RUNTIME_DIR") + "/docker.sock") || exists(value("HOME") + "/.docker/contexts");
+  return exists(::geteuid() == 0 ? "/var/lib/containers/storage" : value("HOME") + "/.local/share/containers/storage");
+}
+
+// The records first, for they name their engine's arguments. The engines are asked beside whatever the daemon does next.
 async::task<void> container_backend::sweep_here() {
-  std::vector<std::vector<std::string>> removals;
-  for (auto& record : find_left_links(options_.runtime_directory, link_prefix()))
-    if (std::find(record.begin(), record.end(), "rm") != record.end()) removals.push_back(std::move(record));
-  std::vector<std::string> listing = {"ps", "--all", "--quiet", "--no-trunc", "--filter", "label=sbx.daemon=" + label_};
-  auto asking = engine_->run(std::move(listing), 10s);
+  for (auto& record : find_left_links(options_.runtime_directory, link_prefix())) {
+    const auto command = std::find(record.begin(), record.end(), "rm");
+    if (command == record.end()) continue;
+    const std::string name = record.back();
+    record.erase(command, record.end());
+    keeper_->tasks().spawn("removing a container", remove_container(engine_, std::move(record), name, nullptr));
+  }
+  remove_left_links(options_.runtime_directory, link_prefix());
+  if (may_hold_containers(kind())) keeper_->tasks().spawn("sweeping containers", sweep_labelled());
+  co_return;
+}
+
+// Containers with the label of this user and socket that this daemon did not start.
+async::task<void> container_backend::sweep_labelled() {
+  std::vector<std::string> listing = {"ps", "--all", "--format", "{{.Names}}", "--filter", "label=sbx.daemon=" + label_};
+  auto asking = engine_->run(std::move(listing), 30s);
   const auto answer = co_await std::move(asking);
   for (std::string_view rest = answer && answer->code == 0 ? std::string_view(answer->output) : ""; !rest.empty();) {
     const auto end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) removals.push_back({"rm", "--force", "--volumes", "--", std::string(rest.substr(0, end))});
+    const std::string name(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!name.empty() && !started_.contains(name))
+      keeper_->tasks().spawn("removing a container", remove_container(engine_, {}, name, nullptr));
   }
-  for (auto& removal : removals) {
-    auto removing = engine_->run(std::move(removal), 30s);
-    co_await std::move(removing);
-  }
-  remove_left_links(options_.runtime_directory, link_prefix());
+  swept_ = true;
+  started_.clear();
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "daemon/async/run.hpp"
+#include "daemon/sandbox/container_link.hpp"
 #include "tests/unit/sandbox/test_host.hpp"
 
 namespace sbx::sandbox {
@@ -271,14 +273,31 @@ TEST_CASE("container: an engine that is not there, or is not installed") {
 TEST_CASE("container: what a dead daemon left is swept, and only that") {
   for (const auto kind : kinds()) {
     CAPTURE(name_of(kind));
-    if (kind == backend_kind::podman) continue;  // its store is found by the record alone, below
     world w(kind);
-    const std::string label =
-        "--label=sbx.daemon=" + std::to_string(::geteuid()) + ":" + w.host.runtime().string() + "/sbxd.sock";
-    w.cli("run -d --network=none --name ours " + label + " sbx-busybox sleep 600");
-    w.cli("run -d --network=none --name theirs --label=sbx.daemon=0:/other sbx-busybox sleep 600");
+    const auto until_left = [&](const std::string& names) {
+      const auto tried = []() -> async::task<void> { co_await async::sleep_for(std::chrono::milliseconds(100)); };
+      for (int i = 0; i < 100 && w.cli("ps -a --format '{{.Names}}'") != names; ++i) w.host.await(tried());
+      CHECK(w.cli("ps -a --format '{{.Names}}'") == names);
+    };
+    const std::string image = w.wanted.image + " sleep 600", limits = kind == backend_kind::podman ? " --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 " : " ";
+    w.cli("run -d --network=none --name theirs --label=sbx.daemon=0:/other" + limits + image);
+    // By its record, whatever the engine's arguments were.
+    w.cli("run -d --network=none --name recorded" + limits + image);
+    auto record = w.wanted.engine_args;
+    record.insert(record.end(), {"rm", "--force", "--volumes", "--", "recorded"});
+    asio::io_context other;
+    auto left = container_link::make(other, w.host.runtime(), "link-" + std::string(name_of(kind)) + "-", record);
+    REQUIRE(left);
     w.host.await(w.host.of(kind).sweep());
-    CHECK(w.cli("ps -a --format '{{.Names}}'") == "theirs\n");
+    until_left("theirs\n");
+    CHECK(filesystem::is_empty(w.host.runtime()));
+    // By its label, in the engine of the daemon's environment.
+    if (kind == backend_kind::docker) {
+      w.cli("run -d --network=none --name labelled --label=sbx.daemon=" + std::to_string(::geteuid()) + ":" +
+            w.host.runtime().string() + "/sbxd.sock" + limits + image);
+      w.host.await(w.host.of(kind).sweep());
+      until_left("theirs\n");
+    }
     w.cli("rm -f theirs");
   }
 }

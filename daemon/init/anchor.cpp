@@ -178,10 +178,12 @@ class anchor {
     const pid_t runner = slot_.runner;
     if (runner == 0) return;
     if (look_at_end(P_PID, runner).pid == runner) return runner_reported();
-    // Before it has executed it is never stopped: that would let the spawn wait.
     siginfo_t info = {};
-    if (waitid(P_PID, static_cast<id_t>(runner), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == runner)
-      kill(runner, SIGCONT);
+    if (waitid(P_PID, static_cast<id_t>(runner), &info, WSTOPPED | WNOHANG) != 0 || info.si_pid != runner) return;
+    // Before it has executed it is never stopped: that would let the spawn wait. A command that stops itself stays so.
+    pollfd report = {report_, POLLIN, 0};
+    if (poll(&report, 1, 0) > 0) return runner_reported();
+    kill(runner, SIGCONT);
   }
 
   void signal(const wire::signal& order) {

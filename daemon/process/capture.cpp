@@ -66,21 +66,53 @@ void capture::append(std::string_view bytes) {
   }
 }
 
-captured capture::take() {
+captured capture::take() { return take(0); }
+
+captured capture::take(std::size_t left_out) {
   captured out;
-  out.total_bytes = total_;
-  std::string last = tail_.substr(tail_at_) + tail_.substr(0, tail_at_);
-  const bool dropped = total_ > static_cast<std::int64_t>(head_.size() + last.size());
-  if (dropped) {
+  out.total_bytes = total_ - static_cast<std::int64_t>(left_out);
+  std::string end = last();
+  if (dropped() > 0) {
     // Neither part may begin or end within a character; what is not text is cut where it is.
     head_.resize(head_.size() - sys::check_utf8(head_).incomplete_tail);
-    last.erase(0, broken_head(last));
+    end.erase(0, broken_head(end));
     out.dropped_at = static_cast<std::int64_t>(head_.size());
   }
-  out.data = std::move(head_) + last;
-  out.dropped_bytes = total_ - static_cast<std::int64_t>(out.data.size());
+  out.data = std::move(head_) + end;
+  out.data.resize(out.data.size() - std::min(left_out, out.data.size()));
+  out.dropped_bytes = out.total_bytes - static_cast<std::int64_t>(out.data.size());
   *this = capture(head_max_ + tail_max_);
   return out;
+}
+
+captured capture::hand_over(output_log& log) {
+  if (dropped() > 0) {
+    log.skip(total_ - static_cast<std::int64_t>(tail_.size()));
+    log.append(last());
+  } else {
+    log.append(head_);
+    log.append(last());
+  }
+  const std::string end = dropped() > 0 ? last() : head_ + last();
+  const auto check = sys::check_utf8(std::string_view(end).substr(dropped() > 0 ? broken_head(end) : 0));
+  const std::size_t size = end.size() - (dropped() > 0 ? broken_head(end) : 0);
+  return take(check.is_text(size) ? check.incomplete_tail : 0);
+}
+
+void capture::skip(std::int64_t bytes) {
+  if (bytes == 0) return;
+  // The gap comes after what the head holds now; what was kept behind it is dropped too.
+  head_max_ = head_.size();
+  tail_.clear();
+  tail_at_ = 0;
+  total_ += bytes;
+}
+
+void capture::pour_into(capture& later) {
+  later.append(head_);
+  later.skip(dropped());
+  later.append(last());
+  *this = capture(head_max_ + tail_max_);
 }
 
 }  // namespace sbx::process

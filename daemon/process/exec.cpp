@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "daemon/async/run.hpp"
 #include "daemon/process/feeder.hpp"
 
 namespace sbx::process {
@@ -81,13 +82,31 @@ async::task<result<exec_result>> exec::run(exec_request request) {
   if (request.timeout) process_->limit_time(*request.timeout, request.grace);
   if (wires->feed)
     process_->tasks().spawn("input of a command", feed_pipe(strand_, std::move(wires->feed), std::move(request.stdin_data)));
+  captures streams(wires->out, wires->err);
+  auto finishing = wait_finished(request.yield);
+  co_await std::move(finishing);
+  if (!process_->finished() && !stopping_) co_return go_on(request.job_retain_bytes, std::move(streams));
+  auto ending = finish(request.survivors, std::move(streams));
+  co_return co_await std::move(ending);
+}
+
+// With a limit it may answer before the end, but only when nobody has asked to stop.
+async::task<void> exec::wait_finished(std::optional<std::chrono::milliseconds> limit) {
+  if (limit) {
+    auto waiting = process_->wait_finished();
+    auto limited = async::with_deadline(std::move(waiting), *limit);
+    const bool in_time = co_await std::move(limited);
+    if (in_time || !stopping_) co_return;
+  }
   auto finishing = process_->wait_finished();
   co_await std::move(finishing);
+}
 
+async::task<exec_result> exec::finish(survivors_rule survivors, captures streams) {
   exec_result out;
   out.exit = process_->exit();
   const bool ended_by_us = out.exit.outcome == outcome::timed_out || stopping_.has_value();
-  if (!process_->closed() && (ended_by_us || request.survivors == survivors_rule::kill)) {
+  if (!process_->closed() && (ended_by_us || survivors == survivors_rule::kill)) {
     if (!ended_by_us) process_->kill(outcome::stopped);
     auto closing = process_->wait_closed();
     co_await std::move(closing);
@@ -97,13 +116,36 @@ async::task<result<exec_result>> exec::run(exec_request request) {
     out.survivors = co_await std::move(counting);
     if (out.survivors > 0) out.left = process_;
   }
-  if (wires->out) out.out = wires->out->take();
-  if (wires->err) out.err = wires->err->take();
+  if (streams.first) out.out = streams.first->take();
+  if (streams.second) out.err = streams.second->take();
   process_->drop_output();
   co_return out;
 }
 
+exec_result exec::go_on(std::size_t retain_bytes, captures streams) {
+  yielded_ = true;
+  exec_result out;
+  job::adopted going;
+  going.process = process_;
+  going.grace = grace_;
+  going.out = std::make_shared<output_log>(retain_bytes, retain_rule::tail);
+  if (streams.first) {
+    out.out = streams.first->hand_over(*going.out);
+    going.collected_out = out.out->total_bytes;
+    process_->redirect(streams.first, going.out);
+  }
+  if (streams.second) {
+    going.err = std::make_shared<output_log>(retain_bytes, retain_rule::tail);
+    out.err = streams.second->hand_over(*going.err);
+    going.collected_err = out.err->total_bytes;
+    process_->redirect(streams.second, going.err);
+  }
+  out.job = job::adopt(std::move(going));
+  return out;
+}
+
 void exec::stop(exec_stop how) {
+  if (yielded_) return;
   stopping_ = how;
   if (!started_) return;
   if (how == exec_stop::kill) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/process/capture.hpp"
+#include "daemon/process/job.hpp"
 #include "daemon/process/process_tree.hpp"
 
 namespace sbx::process {
@@ -26,6 +27,9 @@ struct exec_request {
   std::optional<std::chrono::milliseconds> timeout;
   std::chrono::milliseconds grace{2000};
   survivors_rule survivors = survivors_rule::leave;
+  // Not done by then: it answers, and the command goes on as a job that keeps job_retain_bytes of each stream.
+  std::optional<std::chrono::milliseconds> yield;
+  std::size_t job_retain_bytes = 1u << 20;
 };
 
 struct exec_result {
@@ -34,6 +38,7 @@ struct exec_result {
   std::optional<captured> out, err;  // nothing for a stream that was handed over or merged
   int survivors = 0;
   std::shared_ptr<process_tree> left;  // the tree, when something of it lives on
+  std::shared_ptr<process::job> job;   // it yielded: there is no exit yet, and out and err are what was there so far
 };
 
 // Why an exec is to stop before its end.
@@ -47,7 +52,8 @@ class exec : public std::enable_shared_from_this<exec> {
   // Starts, waits and answers. After stop() it answers too, when the whole tree has ended.
   async::task<result<exec_result>> run(exec_request request);
 
-  // cancel: TERM, grace, KILL. kill: at once. Before the start has happened it takes effect right after.
+  // cancel: TERM, grace, KILL. kill: at once. Before the start has happened it takes effect right after; once it has
+  // yielded, none.
   void stop(exec_stop how);
   void signal(int number, sandbox::signal_target target);
 
@@ -56,13 +62,17 @@ class exec : public std::enable_shared_from_this<exec> {
   const std::shared_ptr<process_tree>& running() const { return process_; }
 
  private:
+  using captures = std::pair<std::shared_ptr<capture>, std::shared_ptr<capture>>;
+  async::task<void> wait_finished(std::optional<std::chrono::milliseconds> limit);
+  async::task<exec_result> finish(survivors_rule survivors, captures streams);
+  exec_result go_on(std::size_t retain_bytes, captures streams);
 
   async::strand strand_;
   std::shared_ptr<process_tree> process_;
   std::chrono::milliseconds grace_{2000};
   std::optional<exec_stop> stopping_;
   std::vector<std::pair<int, sandbox::signal_target>> early_signals_;  // sent right after the start
-  bool started_ = false;
+  bool started_ = false, yielded_ = false;
 };
 
 }  // namespace sbx::process

@@ -105,7 +105,6 @@ bool process_tree::outputs_ended() const {
   return true;
 }
 
-// Takes what is in the pipes at this moment. True when it found them all empty or ended.
 bool process_tree::drain_now() {
   bool empty = true;
   for (const auto& output : outputs_) {
@@ -255,6 +254,14 @@ async::task<int> process_tree::survivors() {
 
 void process_tree::drop_output() {
   for (const auto& output : outputs_) output->sink = std::make_shared<discarding_sink>();
+}
+
+void process_tree::redirect(const std::shared_ptr<output_sink>& old, std::shared_ptr<output_sink> fresh) {
+  for (const auto& output : outputs_) {
+    if (output->sink != old) continue;
+    output->sink = fresh;
+    if (output->ended) fresh->finish();
+  }
 }
 
 result<pipe_pair> open_output_pipe() {

@@ -76,6 +76,10 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
 
   // From now on output is drained and dropped.
   void drop_output();
+  // What went to `old` goes to `fresh` from now on; that is finished at once when the stream has ended.
+  void redirect(const std::shared_ptr<output_sink>& old, std::shared_ptr<output_sink> fresh);
+  // Takes what is in the pipes at this moment, some 256 KiB of each at most. True when it found them all empty or ended.
+  bool drain_now();
 
   pid_t leader() const { return leader_; }
   std::chrono::system_clock::time_point started_at() const { return started_at_; }
@@ -89,7 +93,6 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
   async::task<void> settle();
   async::task<void> watch_closed();
   bool outputs_ended() const;
-  bool drain_now();
   void set_exit(const sandbox::leader_end& end);
   void end_tree();
 

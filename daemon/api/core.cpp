@@ -7,10 +7,11 @@
 namespace sbx::api {
 
 core::core(async::asio::io_context& context_, async::blocking_pool& pool_, workspace::registry& registry_, mode_t umask_)
-    : context(context_), pool(pool_), registry(registry_), umask(umask_), edit_bytes_max_(registry_.known().edit_bytes), tasks_(registry_.strand()) {}
+    : context(context_), pool(pool_), registry(registry_), umask(umask_), edit_bytes_max_(registry_.known().edit_bytes), retain_bytes_(registry_.known().retain_bytes), tasks_(registry_.strand()) {}
 
 void core::change_settings(workspace::settings known) {
   edit_bytes_max_ = known.edit_bytes;
+  retain_bytes_ = known.retain_bytes;
   registry.change_settings(std::move(known));
 }
 

@@ -77,6 +77,8 @@ class core {
   async::strand make_strand();
   // The largest file that fs.edit takes; from any strand.
   std::int64_t edit_bytes_max() const { return edit_bytes_max_; }
+  // How much output a job keeps that does not say; from any strand.
+  std::size_t retain_bytes() const { return retain_bytes_; }
   // On the registry's strand: settings for what is opened or done from now on.
   void change_settings(workspace::settings known);
   // What goes on without a call, on the registry's strand.
@@ -84,6 +86,7 @@ class core {
 
  private:
   std::atomic<std::int64_t> edit_bytes_max_;
+  std::atomic<std::size_t> retain_bytes_;
   async::task_group tasks_;
 };
 

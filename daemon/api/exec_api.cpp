@@ -10,8 +10,10 @@
 #include "daemon/api/command.hpp"
 #include "daemon/api/convert.hpp"
 #include "daemon/api/core.hpp"
+#include "daemon/api/recording_handle.hpp"
 #include "daemon/process/exec.hpp"
 #include "daemon/process/handed_fd.hpp"
+#include "daemon/process/job.hpp"
 #include "daemon/workspace/handle_id.hpp"
 
 namespace sbx::api {
@@ -124,14 +126,60 @@ struct begun {
   process::command what;
 };
 
+// The place of a job that an exec.run may become. Given up again unless it has become one.
+class job_place {
+ public:
+  job_place(core& c, std::shared_ptr<workspace::session> session) : core_(c), session_(std::move(session)) {}
+  ~job_place() {
+    if (!handle_) return;
+    async::asio::dispatch(core_.registry.strand(), [session = std::move(session_), handle = std::move(handle_)] {
+      session->handles.erase(handle->id());
+      handle->failed();
+    });
+  }
+  job_place(const job_place&) = delete;
+  job_place& operator=(const job_place&) = delete;
+
+  // On the registry's strand.
+  result<std::shared_ptr<recording_handle>> take(const std::string& workspace, const command_wish& wish) {
+    forget_old(*session_);
+    auto made = std::make_shared<recording_handle>(workspace::handle_kind::job, workspace::make_handle("job-"), workspace);
+    made->line = wish.line;
+    made->argv = wish.argv;
+    made->hidden = true;
+    if (auto added = core_.registry.add_handle(*session_, made, core_.registry.known().max_jobs); !added)
+      return fail(added.error());
+    handle_ = made;
+    return made;
+  }
+  const std::shared_ptr<recording_handle>& handle() const { return handle_; }
+  std::shared_ptr<recording_handle> keep() { return std::exchange(handle_, nullptr); }
+
+ private:
+  core& core_;
+  std::shared_ptr<workspace::session> session_;
+  std::shared_ptr<recording_handle> handle_;
+};
+
 // On the registry's strand: the exec is known to its workspace before it starts, so that closing ends it as stopped.
-async::task<result<begun>> begin(core& c, place where, command_wish wish, sandbox::progress_fn progress) {
+async::task<result<begun>> begin(core& c, place where, command_wish wish, std::shared_ptr<job_place> job,
+                                 sandbox::progress_fn progress) {
+  std::string handle;
+  if (job) {
+    auto taken = job->take(where.hold.space->id(), wish);
+    if (!taken) co_return fail(taken.error());
+    handle = (*taken)->id();
+  }
   auto preparing = prepare_command(c, where, std::move(wish), std::move(progress));
   auto ready = co_await std::move(preparing);
   if (!ready) co_return fail(ready.error());
   begun out;
   out.command = std::make_shared<process::exec>(ready->box, c.make_strand());
-  where.hold.space->track(where.session->id, out.command->running(), ready->command.argv);
+  if (job)
+    job->handle()->interrupt = [tree = out.command->running()] {
+      async::asio::dispatch(tree->strand(), [tree] { tree->kill(process::outcome::stopped); });
+    };
+  where.hold.space->track(where.session->id, out.command->running(), ready->command.argv, handle);
   out.what = std::move(ready->command);
   co_return out;
 }
@@ -164,12 +212,35 @@ proto::exec_run_result describe_result(process::exec_result ended, std::optional
   return out;
 }
 
+// What was an exec.run is a job of its session from now on; answers its handle.
+async::task<std::string> become_job(core& c, std::shared_ptr<workspace::session> session, std::shared_ptr<job_place> place,
+                                    std::shared_ptr<process::job> job) {
+  auto becoming = run_on(c.registry.strand(), [&c, session, handle = place->keep(), job] {
+    handle->hidden = false;
+    handle->started(job);
+    c.tasks().spawn("the end of a recording", watch_closing(session, handle));
+    return handle->id();
+  });
+  co_return co_await std::move(becoming);
+}
+
+proto::exec_run_result describe_running(process::exec_result so_far, std::string id, std::optional<proto::encoding> forced) {
+  proto::exec_run_result out;
+  out.status = proto::run_status::running;
+  if (so_far.out) out.out = to_wire(std::move(*so_far.out), forced);
+  if (so_far.err) out.err = to_wire(std::move(*so_far.err), forced);
+  out.job = std::move(id);
+  return out;
+}
+
 answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_params wanted) {
   auto finding = c.find_place(call, proto::exec_run::name, wanted.session, wanted.workspace);
   auto where = co_await std::move(finding);
   if (!where) co_return fail(where.error());
   const bool walled = where->hold.space->spec().backend != sandbox::backend_kind::none;
   process::exec_request request = to_request(wanted);
+  request.yield = to_ms(wanted.yield_ms);
+  request.job_retain_bytes = c.retain_bytes();
   auto streams = take_streams(call, walled ? process::handing::walled : process::handing::unwalled, wanted, request);
   if (!streams) co_return fail(streams.error());
   const command_wish wish(wanted);
@@ -181,7 +252,9 @@ answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_pa
   if (!allowed) co_return fail(stopped());
   if (!*allowed) co_return fail(allowed->error());
 
-  auto beginning = begin(c, *where, wish, progress_to(call));
+  std::shared_ptr<job_place> job;
+  if (wanted.yield_ms) job = std::make_shared<job_place>(c, where->session);
+  auto beginning = begin(c, *where, wish, job, progress_to(call));
   auto there = async::on(c.registry.strand(), std::move(beginning));
   auto unless_stopped = async::until(call.stopping(), std::move(there));
   auto ready = co_await std::move(unless_stopped);
@@ -193,10 +266,16 @@ answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_pa
   slot.started(command);
   auto running = run_to_end(call, command, std::move(request));
   auto ended = co_await std::move(running);
-  if (call.stopped_by() != rpc::stop_reason::none) co_return fail(stopped());
+  const bool went_on = ended && ended->job;
+  if (call.stopped_by() != rpc::stop_reason::none && !went_on) co_return fail(stopped());
   if (!ended) co_return fail(ended.error());
   ++c.processes_started;
   c.bytes_drained += (ended->out ? ended->out->total_bytes : 0) + (ended->err ? ended->err->total_bytes : 0);
+  if (ended->job) {
+    auto becoming = become_job(c, where->session, job, ended->job);
+    std::string id = co_await std::move(becoming);
+    co_return describe_running(std::move(*ended), std::move(id), wanted.encoding);
+  }
   if (ended->left) keep_survivors(c, *where, std::move(ended->left));
   co_return describe_result(std::move(*ended), wanted.encoding);
 }

@@ -24,6 +24,7 @@ recording_handle::recording_handle(workspace::handle_kind kind, std::string id, 
 
 async::task<void> recording_handle::end() {
   ending_ = true;
+  if (!what_ && interrupt) interrupt();
   auto settling = settled_.wait();
   co_await std::move(settling);
   if (!what_) co_return;
@@ -37,10 +38,14 @@ bool recording_handle::active() const { return !what_ || !what_->closed(); }
 
 void recording_handle::started(std::shared_ptr<process::recording> what) {
   what_ = std::move(what);
+  interrupt = nullptr;
   settled_.set();
 }
 
-void recording_handle::failed() { settled_.set(); }
+void recording_handle::failed() {
+  interrupt = nullptr;
+  settled_.set();
+}
 
 void forget_old(workspace::session& session) {
   const auto now = std::chrono::steady_clock::now();

@@ -32,7 +32,8 @@ class recording_handle final : public workspace::handle {
   // As it was asked for.
   std::optional<std::string> line;
   std::optional<std::vector<std::string>> argv;
-  bool hidden = false;  // an exec.run that may yet become a job
+  bool hidden = false;               // an exec.run that may yet become a job
+  std::function<void()> interrupt;   // of such a one: ends its command
   bool fully_read = false;
   std::optional<std::chrono::steady_clock::time_point> closed_at;
 

@@ -9,6 +9,7 @@ void register_domain_methods(core& c, rpc::method_table& table) {
   register_exec_methods(c, table);
   register_job_methods(c, table);
   register_pty_methods(c, table);
+  register_shell_methods(c, table);
   register_fs_methods(c, table);
   register_policy_methods(c, table);
 }

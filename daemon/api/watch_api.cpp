@@ -17,18 +17,20 @@ constexpr auto kind = workspace::handle_kind::watch;
 // Told to one connection, and gone with it.
 class watch_handle final : public workspace::handle {
  public:
-  watch_handle(std::string id, std::string workspace) : handle(workspace::handle_kind::watch, std::move(id), std::move(workspace)) {}
+  watch_handle(std::string id, std::string workspace, async::asio::any_io_executor connection)
+      : handle(workspace::handle_kind::watch, std::move(id), std::move(workspace)), connection_(std::move(connection)) {}
 
   async::task<void> end() override {
     ended_ = true;
-    telling.cancel();
-    co_return;
+    auto cancelling = run_on(connection_, [this] { telling.cancel(); });
+    co_await std::move(cancelling);
   }
   bool active() const override { return !ended_; }
 
-  async::task_group::handle telling;
+  async::task_group::handle telling;  // on the connection's strand
 
  private:
+  async::asio::any_io_executor connection_;
   std::atomic<bool> ended_ = false;
 };
 
@@ -106,7 +108,7 @@ answer<proto::fs_watch> watch(core& c, rpc::call_context& call, proto::fs_watch_
   });
   auto tree = co_await std::move(opening);
   if (!tree) co_return fail(tree.error());
-  auto handle = std::make_shared<watch_handle>(workspace::make_handle("wat-"), at->key);
+  auto handle = std::make_shared<watch_handle>(workspace::make_handle("wat-"), at->key, call.connection()->strand());
   const std::string id = handle->id();
   const auto session = at->where.session;
   auto adding = run_on(c.registry.strand(), [&c, session, handle]() -> result<void> {

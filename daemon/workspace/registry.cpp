@@ -123,9 +123,9 @@ async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_requ
   how.progress = [progress](std::int64_t done, std::int64_t total) {
     if (progress) progress("copy", "copying the directory", done, total);
   };
-  auto preparing = pool_.run("workspace.open", [request, walls = *walls, rules = root_rules(options_.paths, options_.known.allowed_roots),
+  auto preparing = pool_.run("workspace.open", [request, walls = *walls, paths = options_.paths, allowed = options_.known.allowed_roots,
                                                 copies = options_.paths.copies, how](const async::stop_flag&) mutable {
-    return prepare(request, walls, rules, copies, how);
+    return prepare(request, walls, root_rules(paths, allowed), copies, how);
   });
   auto ready = co_await std::move(preparing);
   if (!ready) co_return fail(ready.error());

@@ -16,7 +16,14 @@ error refused(const char* reason) {
 }  // namespace
 
 root_rules::root_rules(daemon_paths paths, std::optional<std::vector<std::string>> allowed_roots)
-    : paths_(std::move(paths)), allowed_(std::move(allowed_roots)) {}
+    : paths_(std::move(paths)), allowed_(std::move(allowed_roots)) {
+  if (!allowed_) return;
+  for (auto& allowed : *allowed_) {
+    std::error_code failed;
+    const auto canonical = std::filesystem::weakly_canonical(allowed, failed);
+    if (!failed) allowed = canonical.string();
+  }
+}
 
 result<void> root_rules::check(const std::string& canonical) const {
   if (canonical == "/") return fail(refused("the root of the file system"));

@@ -19,6 +19,7 @@ struct daemon_paths {
 
 class root_rules {
  public:
+  // The allowed roots may be given by any spelling. Blocks.
   root_rules(daemon_paths paths, std::optional<std::vector<std::string>> allowed_roots);
 
   // Of a canonical path: denied {reason} for "/", what lies in /proc, /sys or /dev, what allowed_roots does not cover, and

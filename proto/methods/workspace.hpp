@@ -159,7 +159,7 @@ struct process_entry {
     v.req("rss_bytes", rss_bytes, "Resident size.");
     v.req("cpu_ms", cpu_ms, "Processor time used.");
     v.opt("argv", argv, "Of this session's own commands.");
-    v.opt("job", job, "Job, pty or shell it leads.");
+    v.opt("job", job, "Job, pty or shell that it belongs to.");
   }
 };
 

@@ -29,6 +29,12 @@ bool running_as_root() {
 bool as_ordinary_user() {
   return environment("SBX_TEST_USER", running_as_root() ? "root" : "user") == "user";
 }
+void note_failure(bool happened) {
+  failed = failed || happened;
+}
+void forget_failures() {
+  failed = false;
+}
 bool test_failed() {
   return failed;
 }

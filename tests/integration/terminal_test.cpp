@@ -102,7 +102,7 @@ TEST_CASE("pty: closing ends the whole tree, whatever it ignores") {
   const std::string mark = "sbx-mark-" + random_word();
   const std::string pty =
       w.begin("trap '' HUP TERM; " + stubborn_tree(mark, "while :; do sleep 0.1; done"), {{"grace_ms", 200}});
-  await_marked(mark, 5);
+  await_marked(mark, 4);
   w.c.call("pty.close", {{"pty", pty}});
   CHECK(none_alive(mark));
 }

@@ -94,6 +94,9 @@ test_daemon::test_daemon(daemon_options options) : options_(std::move(options)),
       {"XDG_STATE_HOME", directory_ + "/state"},
       {"XDG_CONFIG_HOME", directory_ + "/config"},
       {"NOTIFY_SOCKET", directory_ + "/notify"},
+      // Asking rootless podman anything leaves a process of its own behind.
+      {"SBX_DOCKER", "/nonexistent/docker"},
+      {"SBX_PODMAN", "/nonexistent/podman"},
       {"SECRET_OF_THE_DAEMON", "do-not-leak-me"}};
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "SBX_FEATURES_OFF"}) {
     if (const char* value = std::getenv(name)) variables[name] = value;

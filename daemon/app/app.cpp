@@ -41,8 +41,7 @@ using namespace std::chrono_literals;
 
 // All of a stop takes at most 10 s: calls in flight first, then what they leave.
 constexpr auto drain_time = 4s;
-constexpr auto close_time = 2s;
-constexpr auto sandboxes_time = 3s;
+constexpr auto close_time = 5s;
 
 result<rpc::socket_file> open_socket(const options& wanted) {
   auto handed = take_listen_fds();
@@ -74,14 +73,17 @@ class daemon {
         life_(main_) {}
 
   int run() {
-    life_.spawn("the daemon's life", live());
     life_.spawn("signals", watch_signals());
+    life_.spawn("the daemon's life", live());
     // One reactor thread; several only to prove the strands under a sanitizer.
     const char* wanted = std::getenv("SBX_REACTOR_THREADS");
     std::vector<std::thread> more;
     for (int i = 1; wanted != nullptr && i < std::atoi(wanted); ++i) more.emplace_back([this] { io_.run(); });
     io_.run();
     for (std::thread& t : more) t.join();
+    socket_.remove();
+    // What has not ended is in the middle of something: it is not taken apart, the kernel does that.
+    if (!orderly_) ::_exit(0);
     return 0;
   }
 
@@ -142,14 +144,18 @@ class daemon {
     notify_stopping();
     auto draining = async::with_deadline(server_.drain(), drain_time);
     if (!co_await std::move(draining)) log(level::warn, "some clients did not take their last replies in time");
-    server_.abort();
-    auto ending = async::with_deadline(server_.join(), close_time);
-    if (!co_await std::move(ending)) log(level::warn, "some calls did not end in time");
-    auto shutting_down = async::on(registry_.strand(), registry_.shut_down());
-    auto all_gone = async::with_deadline(std::move(shutting_down), sandboxes_time);
-    if (!co_await std::move(all_gone)) log(level::warn, "some sandboxes did not end in time");
-    socket_.remove();
+    auto ending = async::with_deadline(end_everything(), close_time);
+    orderly_ = co_await std::move(ending);
+    if (!orderly_) log(level::warn, "some calls or sandboxes did not end in time");
     io_.stop();
+  }
+
+  async::task<void> end_everything() {
+    server_.abort();
+    auto sandboxes = async::on(registry_.strand(), registry_.shut_down());
+    co_await std::move(sandboxes);
+    auto connections = server_.join();
+    co_await std::move(connections);
   }
 
   async::task<void> watch_signals() {
@@ -159,6 +165,8 @@ class daemon {
       const int number = co_await std::move(pending);
       if (number == SIGHUP) {
         reload();
+      } else if (stop_.is_set()) {
+        io_.stop();  // asked twice: at once; what is inside ends by end-of-file
       } else {
         stop_.set();
       }
@@ -192,6 +200,7 @@ class daemon {
   std::shared_ptr<rpc::services> services_;
   rpc::server server_;
   async::event stop_;
+  bool orderly_ = false;
   async::task_group life_;
 };
 

@@ -89,7 +89,7 @@ async::task<std::vector<std::string>> workspace::shell(std::shared_ptr<sandbox::
     auto looking = process::has_program(std::move(box), strand_, "bash");
     has_bash_ = co_await std::move(looking);
   }
-  std::vector<std::string> argv{*has_bash_ ? "bash" : "sh", "-c"};
+  std::vector<std::string> argv{*has_bash_ ? "bash" : "sh", "-c", "--"};  // a line may begin with a dash
   co_return argv;
 }
 

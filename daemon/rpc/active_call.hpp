@@ -42,6 +42,8 @@ class active_call : public call_context {
   outcome stopped_outcome() const;
 
   const proto::call& call() const { return call_; }
+  // What no parameter named is closed before the answer is seen.
+  void close_fds() { fds_.clear(); }
   std::vector<sys::unique_fd> take_reply_fds() { return std::move(reply_fds_); }
 
   request_table::key key = 0;

@@ -129,6 +129,7 @@ void connection::finish(const std::shared_ptr<active_call>& call, outcome what) 
   calls_.erase(call->key);
   calls_waiting_.finish(call->key);
   reserved_bytes_ -= std::exchange(call->reserved_bytes, 0);
+  call->close_fds();
   std::vector<sys::unique_fd> fds;
   if (what) fds = call->take_reply_fds();
   answer(call->batch, call->id(), what, std::move(fds));

@@ -1,11 +1,10 @@
 #include "daemon/sandbox/leash_socket.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -20,6 +19,7 @@ namespace asio = async::asio;
 namespace {
 
 constexpr int ignored_max = 64;
+constexpr std::uint32_t spawn_serial = 0;  // there is one only; what is told of its command carries it too
 constexpr std::size_t orders_waiting_max = 256;
 
 error lost_error() {
@@ -28,48 +28,68 @@ error lost_error() {
 
 std::string_view name_of(wire::stage stage) {
   switch (stage) {
-    case wire::stage::cwd: return "cwd";
-    case wire::stage::exec: return "exec";
-    case wire::stage::stdin_: return "stdin";
-    case wire::stage::pty: return "pty";
-    case wire::stage::fork: break;
+    case wire::stage::cwd:
+      return "cwd";
+    case wire::stage::exec:
+      return "exec";
+    case wire::stage::stdin_:
+      return "stdin";
+    case wire::stage::pty:
+      return "pty";
+    case wire::stage::fork:
+      break;
   }
   return "fork";
 }
 
 std::string_view name_of(wire::reason reason) {
   switch (reason) {
-    case wire::reason::not_found: return "not_found";
-    case wire::reason::not_executable: return "not_executable";
-    case wire::reason::bad_interpreter: return "bad_interpreter";
-    case wire::reason::bad_format: return "bad_format";
+    case wire::reason::not_found:
+      return "not_found";
+    case wire::reason::not_executable:
+      return "not_executable";
+    case wire::reason::bad_interpreter:
+      return "bad_interpreter";
+    case wire::reason::bad_format:
+      return "bad_format";
     case wire::reason::bad_cwd:
-    case wire::reason::cwd_outside: return "bad_cwd";
-    case wire::reason::too_big: return "too_big";
+    case wire::reason::cwd_outside:
+      return "bad_cwd";
+    case wire::reason::too_big:
+      return "too_big";
     case wire::reason::other:
-    case wire::reason::resources: break;
+    case wire::reason::resources:
+      break;
   }
   return "resources";
 }
 
 std::string_view sentence_of(wire::reason reason) {
   switch (reason) {
-    case wire::reason::not_found: return "the program was not found";
-    case wire::reason::not_executable: return "the program is not executable";
-    case wire::reason::bad_interpreter: return "the program's interpreter was not found";
-    case wire::reason::bad_format: return "the program is not in a format that can be executed";
+    case wire::reason::not_found:
+      return "the program was not found";
+    case wire::reason::not_executable:
+      return "the program is not executable";
+    case wire::reason::bad_interpreter:
+      return "the program's interpreter was not found";
+    case wire::reason::bad_format:
+      return "the program is not in a format that can be executed";
     case wire::reason::bad_cwd:
-    case wire::reason::cwd_outside: return "the working directory cannot be entered";
-    case wire::reason::too_big: return "the arguments and environment are too big";
+    case wire::reason::cwd_outside:
+      return "the working directory cannot be entered";
+    case wire::reason::too_big:
+      return "the arguments and environment are too big";
     case wire::reason::other:
-    case wire::reason::resources: break;
+    case wire::reason::resources:
+      break;
   }
   return "the system lacks the resources to start the command";
 }
 
 error failure_error(const wire::spawn_failed& failure) {
   if (failure.reason == wire::reason::cwd_outside)
-    return error(error_kind::denied, "cwd lies outside the workspace").with("reason", std::string("outside the workspace"));
+    return error(error_kind::denied, "cwd lies outside the workspace")
+        .with("reason", std::string("outside the workspace"));
   error e(error_kind::spawn_failed, std::string(sentence_of(failure.reason)));
   e.number = failure.error;
   const char* number = ::strerrorname_np(failure.error);
@@ -79,11 +99,17 @@ error failure_error(const wire::spawn_failed& failure) {
       .with("reason", std::string(name_of(failure.reason)));
 }
 
-bool is_end(int wait_status) { return WIFEXITED(wait_status) || WIFSIGNALED(wait_status); }
+bool is_end(int wait_status) {
+  return WIFEXITED(wait_status) || WIFSIGNALED(wait_status);
+}
 
-wire::spawn_failed no_room(int error) { return {wire::stage::fork, wire::reason::resources, error}; }
+wire::spawn_failed no_room(int error) {
+  return {wire::stage::fork, wire::reason::resources, error};
+}
 
-void append_string(std::string& out, const std::string& text) { out.append(text).push_back('\0'); }
+void append_string(std::string& out, const std::string& text) {
+  out.append(text).push_back('\0');
+}
 
 std::string spawn_text(const spawn_request& request) {
   std::string out;
@@ -132,7 +158,8 @@ async::task<void> leash_socket::read_all() {
   const sys::fd_ref socket(socket_.native_handle());
   for (;;) {
     boost::system::error_code failed;
-    co_await socket_.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, failed));
+    co_await socket_.async_wait(asio::posix::descriptor_base::wait_read,
+                                asio::redirect_error(asio::use_awaitable, failed));
     if (failed) break;
     const auto state = reader_.fill(socket);
     while (auto message = reader_.next())
@@ -142,9 +169,13 @@ async::task<void> leash_socket::read_all() {
   }
 }
 
-void leash_socket::broken(std::string reason) { host_.give_up(std::move(reason)); }
+void leash_socket::broken(std::string reason) {
+  host_.give_up(std::move(reason));
+}
 
-bool leash_socket::told_failure() const { return spawn_answer_ && !*spawn_answer_; }
+bool leash_socket::told_failure() const {
+  return spawn_answer_ && !*spawn_answer_;
+}
 
 void leash_socket::set_closed() {
   empty_ = true;
@@ -153,7 +184,9 @@ void leash_socket::set_closed() {
 }
 
 // An anchor that was killed in the midst of telling is told again by init. More than that is a flood.
-bool leash_socket::repeated() { return ++repeats_ < 4; }
+bool leash_socket::repeated() {
+  return ++repeats_ < 4;
+}
 
 void leash_socket::lose() {
   if (lost_) return;
@@ -200,17 +233,23 @@ void leash_socket::answer_spawn(result<pid_t> answer) {
 
 bool leash_socket::take(const incoming_message& message) {
   if (lost_) return ++ignored_ < ignored_max;  // nobody waits for it any more
+  if (message.head.type != wire::message::state && message.head.serial != spawn_serial) return false;
   switch (message.head.type) {
-    case wire::message::started: return take_started(message);
-    case wire::message::spawn_failed: return take_failure(message);
-    case wire::message::exited: return take_exited(message);
+    case wire::message::started:
+      return take_started(message);
+    case wire::message::spawn_failed:
+      return take_failure(message);
+    case wire::message::exited:
+      return take_exited(message);
     case wire::message::closed:
       if (!end_ || !message.body.empty()) return false;
       if (closed_.is_set()) return repeated();
       set_closed();
       return true;
-    case wire::message::state: return take_state(message);
-    default: return false;
+    case wire::message::state:
+      return take_state(message);
+    default:
+      return false;
   }
 }
 
@@ -278,7 +317,8 @@ async::task<result<void>> leash_socket::send(std::string text, std::vector<sys::
     if (!sent) co_return fail(lost_error());
     if (*sent > 0) co_return result<void>();
     boost::system::error_code failed;
-    co_await socket_.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+    co_await socket_.async_wait(asio::posix::descriptor_base::wait_write,
+                                asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return fail(lost_error());
   }
 }
@@ -320,12 +360,14 @@ result<spawn_packet> make_spawn_packet(spawn_request request) {
   head.env_count = static_cast<std::uint32_t>(request.env.size());
   head.flags = request.controlling_terminal ? wire::spawn_controlling_terminal : 0;
   head.text_bytes = static_cast<std::uint32_t>(text.size());
-  if (text.size() > wire::spawn_bytes_max) return fail(failure_error({wire::stage::exec, wire::reason::too_big, E2BIG}));
+  if (text.size() > wire::spawn_bytes_max)
+    return fail(failure_error({wire::stage::exec, wire::reason::too_big, E2BIG}));
   packet.fds.push_back(std::move(request.stdin_fd));
   packet.fds.push_back(std::move(request.stdout_fd));
   packet.fds.push_back(std::move(request.stderr_fd));
   for (auto& fd : request.extra_fds) packet.fds.push_back(std::move(fd));
-  if (packet.fds.size() > wire::spawn_fds_max) return fail(error_kind::internal, "a command was given too many descriptors");
+  if (packet.fds.size() > wire::spawn_fds_max)
+    return fail(error_kind::internal, "a command was given too many descriptors");
   if (sizeof(wire::header) + sizeof head + text.size() > wire::packet_bytes_max) {
     auto file = sys::make_memory_file("sbx-spawn", text);
     if (!file) return fail(failure_error(no_room(file.error().number)));
@@ -333,7 +375,8 @@ result<spawn_packet> make_spawn_packet(spawn_request request) {
     head.flags |= wire::spawn_text_in_file;
     text.clear();
   }
-  packet.bytes = make_message(wire::message::spawn, 0, &head, sizeof head, text, static_cast<std::uint32_t>(packet.fds.size()));
+  packet.bytes = make_message(wire::message::spawn, spawn_serial, &head, sizeof head, text,
+                              static_cast<std::uint32_t>(packet.fds.size()));
   return packet;
 }
 

@@ -47,11 +47,11 @@ std::string read_file(const char* path) {
 
 void say(int to, wire::message type, std::uint32_t serial, const void* body, std::uint32_t bytes, int fd = -1) {
   wire::header head = {type, bytes, serial, fd >= 0 ? 1U : 0U};
-  iovec part = {&head, sizeof head};
+  iovec parts[2] = {{&head, sizeof head}, {const_cast<void*>(body), body ? bytes : 0}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
   msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
   if (fd >= 0) {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
@@ -61,29 +61,28 @@ void say(int to, wire::message type, std::uint32_t serial, const void* body, std
     rights->cmsg_len = CMSG_LEN(sizeof fd);
     memcpy(CMSG_DATA(rights), &fd, sizeof fd);
   }
-  if (sendmsg(to, &message, MSG_NOSIGNAL) < 0) return;
-  if (bytes > 0 && body) static_cast<void>(!write(to, body, bytes));
+  static_cast<void>(sendmsg(to, &message, MSG_NOSIGNAL));
 }
 
-// A header and what follows; the first descriptor, if any, in `fd`. False at the end.
+// A header and what follows, from the stream of control or as a packet of a leash; the first descriptor, if any, in
+// `fd`. False at the end.
 bool hear(int from, wire::header& head, int& fd) {
-  iovec part = {&head, sizeof head};
+  static char body[wire::packet_bytes_max];
+  int type = SOCK_STREAM;
+  socklen_t length = sizeof type;
+  getsockopt(from, SOL_SOCKET, SO_TYPE, &type, &length);
+  iovec parts[2] = {{&head, sizeof head}, {body, type == SOCK_STREAM ? 0 : sizeof body}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 16)];
   msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   fd = -1;
-  if (recvmsg(from, &message, MSG_WAITALL) != static_cast<ssize_t>(sizeof head)) return false;
+  if (recvmsg(from, &message, MSG_WAITALL) < static_cast<ssize_t>(sizeof head)) return false;
   if (const cmsghdr* rights = CMSG_FIRSTHDR(&message)) memcpy(&fd, CMSG_DATA(rights), sizeof fd);
-  std::vector<char> body(head.bytes);
-  for (std::uint32_t got = 0; got < head.bytes;) {
-    const ssize_t n = read(from, body.data() + got, head.bytes - got);
-    if (n <= 0) return false;
-    got += static_cast<std::uint32_t>(n);
-  }
-  return true;
+  if (type != SOCK_STREAM || head.bytes == 0) return true;
+  return head.bytes <= sizeof body && recv(from, body, head.bytes, MSG_WAITALL) == static_cast<ssize_t>(head.bytes);
 }
 
 [[noreturn]] void stall() {

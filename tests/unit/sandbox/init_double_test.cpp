@@ -131,7 +131,8 @@ async::task<result<pid_t>> start_true(init_link& link, async::strand strand, std
   spawn_request request;
   request.argv = {"true"};
   request.cwd = "/";
-  for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd}) fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd})
+    fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
   auto spawning = rope->spawn(std::move(request));
   co_return co_await std::move(spawning);
 }
@@ -148,7 +149,8 @@ void check_dies(const std::function<void(player&, const sys::unique_fd& leash)>&
   });
   REQUIRE(wait_for(init.context, init.link->ready()));
   std::unique_ptr<leash> rope;
-  const auto started = wait_for(init.context, async::on(asio::any_io_executor(init.strand), start_true(*init.link, init.strand, rope)));
+  const auto started =
+      wait_for(init.context, async::on(asio::any_io_executor(init.strand), start_true(*init.link, init.strand, rope)));
   wait_for(init.context, init.link->wait_dead());
   CHECK_FALSE(init.link->alive());
   CHECK_FALSE(init.link->dead_because().empty());
@@ -216,8 +218,14 @@ TEST_CASE("init link: what is said out of turn on a leash ends the sandbox") {
   check_dies([](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::closed); });
   check_dies([](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::state, wire::state{0}); });
   check_dies([](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::ready, wire::ready{}); });
-  check_dies([](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::started, wire::started{0}); });
-  check_dies([](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::started, wire::started{-1}); });
+  check_dies(
+      [](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::started, wire::started{0}); });
+  check_dies(
+      [](player&, const sys::unique_fd& leash) { player::say(leash, wire::message::started, wire::started{-1}); });
+  check_dies([](player&, const sys::unique_fd& leash) {
+    const wire::started body{7};
+    player::say_raw(leash, make_message(wire::message::started, 77, &body, sizeof body));
+  });
   check_dies([](player&, const sys::unique_fd& leash) {
     player::say(leash, wire::message::started, wire::started{7});
     player::say(leash, wire::message::started, wire::started{8});
@@ -227,7 +235,8 @@ TEST_CASE("init link: what is said out of turn on a leash ends the sandbox") {
     player::say(leash, wire::message::spawn_failed, wire::spawn_failed{wire::stage::exec, wire::reason::other, 1});
   });
   check_dies([](player&, const sys::unique_fd& leash) {
-    player::say(leash, wire::message::spawn_failed, wire::spawn_failed{static_cast<wire::stage>(99), wire::reason::other, 1});
+    player::say(leash, wire::message::spawn_failed,
+                wire::spawn_failed{static_cast<wire::stage>(99), wire::reason::other, 1});
   });
   check_dies([](player&, const sys::unique_fd& leash) {
     player::say(leash, wire::message::started, wire::started{7});
@@ -249,7 +258,8 @@ TEST_CASE("init link: repetition is a flood and ends the sandbox") {
     for (int i = 0; i < 1000; ++i) player::say(leash, wire::message::closed);
   });
   check_dies([](player& actor, const sys::unique_fd&) {
-    while (player::say_raw(actor.control(), make_message(wire::message::listed, 0, "12345678", 8, std::string(30'000, 'x')))) {
+    while (player::say_raw(actor.control(),
+                           make_message(wire::message::listed, 0, "12345678", 8, std::string(30'000, 'x')))) {
     }
   });
 }

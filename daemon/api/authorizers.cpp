@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 
 #include <nlohmann/json.hpp>
-
 #include <utility>
 
 #include "daemon/async/run.hpp"

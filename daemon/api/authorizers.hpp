@@ -21,11 +21,11 @@ class authorizers {
   struct entry {
     entry() = default;
     std::string id;
-    std::vector<std::string> methods;            // globs
-    std::weak_ptr<workspace::session> session;   // unused when all_sessions
+    std::vector<std::string> methods;           // globs
+    std::weak_ptr<workspace::session> session;  // unused when all_sessions
     bool all_sessions = false;
     std::chrono::milliseconds timeout{0};
-    std::shared_ptr<rpc::peer> connection;       // closed: denies until registered again
+    std::shared_ptr<rpc::peer> connection;  // closed: denies until registered again
   };
   using list = std::vector<std::shared_ptr<const entry>>;
 
@@ -41,7 +41,8 @@ class authorizers {
   std::map<std::string, std::shared_ptr<const entry>> entries_;
 };
 
-// Asks all of them, one after the other. denied {reason} at the first that does not allow it, or not in time, or is gone.
+// Asks all of them, one after the other. denied {reason} at the first that does not allow it, or not in time, or is
+// gone.
 async::task<result<void>> ask(authorizers::list who, proto::policy_authorize_params what);
 
 }  // namespace sbx::api

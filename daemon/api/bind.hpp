@@ -15,8 +15,8 @@ namespace sbx::api {
 template <class Method>
 using answer = async::task<result<typename Method::result>>;
 
-// `serve` is called as serve(call_context&, Method::params) and answers answer<Method>. It is copied into the table and lives
-// as long as that; a coroutine lambda with captures is safe here for that reason alone.
+// `serve` is called as serve(call_context&, Method::params) and answers answer<Method>. It is copied into the table and
+// lives as long as that; a coroutine lambda with captures is safe here for that reason alone.
 template <class Method, class Serve>
 void bind(rpc::method_table& table, Serve serve, rpc::stop_style stop = rpc::stop_style::cancel) {
   auto call = [serve = std::move(serve)](rpc::call_context& context,

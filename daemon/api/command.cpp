@@ -41,7 +41,8 @@ async::task<result<void>> check_roots(core& c, std::shared_ptr<const fs::root_se
   co_return co_await std::move(checking);
 }
 
-async::task<result<ready_command>> prepare_command(core& c, place where, command_wish wish, sandbox::progress_fn progress) {
+async::task<result<ready_command>> prepare_command(core& c, place where, command_wish wish,
+                                                   sandbox::progress_fn progress) {
   const auto space = where.hold.space;
   auto checking = check_roots(c, space->roots());
   if (auto present = co_await std::move(checking); !present) co_return fail(present.error());

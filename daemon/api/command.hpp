@@ -31,9 +31,10 @@ struct ready_command {
 // Everything of a command but its argv, as it is to run in that sandbox.
 process::command make_command(const workspace::hold& held, const command_wish& wish, const sandbox::sandbox& box);
 
-// On the registry's strand: the sandbox, started if need be, and the command as it is to run in it. Errors: root_gone, those
-// of a sandbox's start.
-async::task<result<ready_command>> prepare_command(core& c, place where, command_wish wish, sandbox::progress_fn progress);
+// On the registry's strand: the sandbox, started if need be, and the command as it is to run in it. Errors: root_gone,
+// those of a sandbox's start.
+async::task<result<ready_command>> prepare_command(core& c, place where, command_wish wish,
+                                                   sandbox::progress_fn progress);
 
 // Whoever has a say in it is asked. From any strand.
 async::task<result<void>> ask_about_command(place where, std::string_view method, command_wish wish);

@@ -1,9 +1,8 @@
 #include "daemon/api/config.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <charconv>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "daemon/fs/policy.hpp"
 #include "proto/codec.hpp"
@@ -69,9 +68,15 @@ result<sandbox::network_spec> to_network(const proto::network_choice& choice) {
   sandbox::network_spec out;
   using form = proto::network_choice::form;
   switch (choice.mode) {
-    case form::none: out.mode = sandbox::network_spec::mode::none; break;
-    case form::host: out.mode = sandbox::network_spec::mode::host; break;
-    case form::bridge: out.mode = sandbox::network_spec::mode::bridge; break;
+    case form::none:
+      out.mode = sandbox::network_spec::mode::none;
+      break;
+    case form::host:
+      out.mode = sandbox::network_spec::mode::host;
+      break;
+    case form::bridge:
+      out.mode = sandbox::network_spec::mode::bridge;
+      break;
     case form::named:
       out.mode = sandbox::network_spec::mode::named;
       out.name = choice.name;
@@ -86,10 +91,14 @@ result<sandbox::network_spec> to_network(const proto::network_choice& choice) {
 
 sandbox::backend_kind to_backend(proto::backend_name name) {
   switch (name) {
-    case proto::backend_name::docker: return sandbox::backend_kind::docker;
-    case proto::backend_name::podman: return sandbox::backend_kind::podman;
-    case proto::backend_name::none: return sandbox::backend_kind::none;
-    case proto::backend_name::bwrap: break;
+    case proto::backend_name::docker:
+      return sandbox::backend_kind::docker;
+    case proto::backend_name::podman:
+      return sandbox::backend_kind::podman;
+    case proto::backend_name::none:
+      return sandbox::backend_kind::none;
+    case proto::backend_name::bwrap:
+      break;
   }
   return sandbox::backend_kind::bwrap;
 }

@@ -35,10 +35,14 @@ proto::output_part to_wire(process::captured part, std::optional<proto::encoding
 
 proto::backend_name to_wire(sandbox::backend_kind kind) {
   switch (kind) {
-    case sandbox::backend_kind::docker: return proto::backend_name::docker;
-    case sandbox::backend_kind::podman: return proto::backend_name::podman;
-    case sandbox::backend_kind::none: return proto::backend_name::none;
-    case sandbox::backend_kind::bwrap: break;
+    case sandbox::backend_kind::docker:
+      return proto::backend_name::docker;
+    case sandbox::backend_kind::podman:
+      return proto::backend_name::podman;
+    case sandbox::backend_kind::none:
+      return proto::backend_name::none;
+    case sandbox::backend_kind::bwrap:
+      break;
   }
   return proto::backend_name::bwrap;
 }
@@ -48,9 +52,15 @@ proto::network_choice to_wire(const sandbox::network_spec& network) {
   using mode = enum sandbox::network_spec::mode;
   using form = proto::network_choice::form;
   switch (network.mode) {
-    case mode::none: out.mode = form::none; break;
-    case mode::host: out.mode = form::host; break;
-    case mode::bridge: out.mode = form::bridge; break;
+    case mode::none:
+      out.mode = form::none;
+      break;
+    case mode::host:
+      out.mode = form::host;
+      break;
+    case mode::bridge:
+      out.mode = form::bridge;
+      break;
     case mode::named:
       out.mode = form::named;
       out.name = network.name;
@@ -79,8 +89,8 @@ std::string time_text_ns(std::int64_t ns) {
   if (::gmtime_r(&when, &parts) == nullptr || parts.tm_year + 1900 > 9999 || parts.tm_year + 1900 < 0)
     return "9999-12-31T23:59:59.999Z";  // beyond what RFC 3339 can say
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(rest / 1'000'000));
+  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, static_cast<int>(rest / 1'000'000));
   return text;
 }
 

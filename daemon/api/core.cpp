@@ -6,8 +6,15 @@
 
 namespace sbx::api {
 
-core::core(async::asio::io_context& context_, async::blocking_pool& pool_, workspace::registry& registry_, mode_t umask_)
-    : context(context_), pool(pool_), registry(registry_), umask(umask_), edit_bytes_max_(registry_.known().edit_bytes), retain_bytes_(registry_.known().retain_bytes), tasks_(registry_.strand()) {}
+core::core(async::asio::io_context& context_, async::blocking_pool& pool_, workspace::registry& registry_,
+           mode_t umask_)
+    : context(context_),
+      pool(pool_),
+      registry(registry_),
+      umask(umask_),
+      edit_bytes_max_(registry_.known().edit_bytes),
+      retain_bytes_(registry_.known().retain_bytes),
+      tasks_(registry_.strand()) {}
 
 void core::change_settings(workspace::settings known) {
   edit_bytes_max_ = known.edit_bytes;
@@ -38,44 +45,47 @@ result<std::shared_ptr<workspace::session>> core::session_of(connection_data& co
   return made;
 }
 
-async::task<result<place>> core::find_place(rpc::call_context& call, std::string_view method, std::optional<std::string> session,
-                                            std::optional<std::string> workspace) {
+async::task<result<place>> core::find_place(rpc::call_context& call, std::string_view method,
+                                            std::optional<std::string> session, std::optional<std::string> workspace) {
   const auto data = data_of(call);
   const std::uint64_t number = call.connection()->number();
-  auto finding = run_on(registry.strand(), [this, data, number, method, session = std::move(session),
-                                            workspace = std::move(workspace)]() -> result<place> {
-    place out;
-    auto found = session_of(*data, session);
-    if (!found) return fail(found.error());
-    out.session = std::move(*found);
-    if (workspace) {
-      auto held = out.session->find_hold(*workspace);
-      if (!held) return fail(held.error());
-      out.hold = **held;
-    }
-    out.to_ask = policy.matching(method, out.session, number);
-    return out;
-  });
+  auto finding = run_on(
+      registry.strand(),
+      [this, data, number, method, session = std::move(session), workspace = std::move(workspace)]() -> result<place> {
+        place out;
+        auto found = session_of(*data, session);
+        if (!found) return fail(found.error());
+        out.session = std::move(*found);
+        if (workspace) {
+          auto held = out.session->find_hold(*workspace);
+          if (!held) return fail(held.error());
+          out.hold = **held;
+        }
+        out.to_ask = policy.matching(method, out.session, number);
+        return out;
+      });
   co_return co_await std::move(finding);
 }
 
 async::task<result<core::found_handle>> core::find_handle(rpc::call_context& call, std::string_view method,
-                                                          std::optional<std::string> session, workspace::handle_kind kind,
-                                                          std::string id, std::optional<std::string> command) {
+                                                          std::optional<std::string> session,
+                                                          workspace::handle_kind kind, std::string id,
+                                                          std::optional<std::string> command) {
   const auto data = data_of(call);
   const std::uint64_t number = call.connection()->number();
-  auto finding = run_on(registry.strand(), [this, data, number, method, kind, session = std::move(session),
-                                            id = std::move(id)]() -> result<found_handle> {
-    found_handle out;
-    auto found = session_of(*data, session);
-    if (!found) return fail(found.error());
-    out.where.session = std::move(*found);
-    auto held = out.where.session->find_handle(kind, id);
-    if (!held) return fail(held.error());
-    out.handle = std::move(*held);
-    out.where.to_ask = policy.matching(method, out.where.session, number);
-    return out;
-  });
+  auto finding = run_on(
+      registry.strand(),
+      [this, data, number, method, kind, session = std::move(session), id = std::move(id)]() -> result<found_handle> {
+        found_handle out;
+        auto found = session_of(*data, session);
+        if (!found) return fail(found.error());
+        out.where.session = std::move(*found);
+        auto held = out.where.session->find_handle(kind, id);
+        if (!held) return fail(held.error());
+        out.handle = std::move(*held);
+        out.where.to_ask = policy.matching(method, out.where.session, number);
+        return out;
+      });
   auto found = co_await std::move(finding);
   if (!found || found->where.to_ask.empty()) co_return found;
   proto::policy_authorize_params what;
@@ -89,11 +99,14 @@ async::task<result<core::found_handle>> core::find_handle(rpc::call_context& cal
   co_return found;
 }
 
-async::strand core::make_strand() { return async::asio::make_strand(context); }
+async::strand core::make_strand() {
+  return async::asio::make_strand(context);
+}
 
 sandbox::progress_fn progress_to(rpc::call_context& call) {
   if (!call.id()) return {};
-  return [peer = call.connection(), id = *call.id()](std::string phase, std::string message, std::optional<std::int64_t> done,
+  return [peer = call.connection(), id = *call.id()](std::string phase, std::string message,
+                                                     std::optional<std::int64_t> done,
                                                      std::optional<std::int64_t> total) {
     proto::progress_note note;
     note.id = id;
@@ -101,9 +114,8 @@ sandbox::progress_fn progress_to(rpc::call_context& call) {
     note.message = std::move(message);
     note.done = done;
     note.total = total;
-    async::asio::dispatch(peer->strand(), [peer, text = proto::encode_text(note)] {
-      peer->notify(proto::progress_note::name, text);
-    });
+    async::asio::dispatch(peer->strand(),
+                          [peer, text = proto::encode_text(note)] { peer->notify(proto::progress_note::name, text); });
   };
 }
 

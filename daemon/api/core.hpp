@@ -23,8 +23,8 @@ namespace sbx::api {
 // A command that an exec.run in flight has, or will have, for exec.signal. Lives on the connection's strand.
 struct running_exec {
   running_exec() = default;
-  std::function<void(int, sandbox::signal_target)> signal;         // once there is something to signal
-  std::vector<std::pair<int, sandbox::signal_target>> waiting;     // signals that came before
+  std::function<void(int, sandbox::signal_target)> signal;      // once there is something to signal
+  std::vector<std::pair<int, sandbox::signal_target>> waiting;  // signals that came before
 };
 
 struct connection_data : rpc::connection_state {
@@ -40,8 +40,8 @@ struct connection_data : rpc::connection_state {
 struct place {
   place() = default;
   std::shared_ptr<workspace::session> session;
-  workspace::hold hold;        // of calls that name a workspace
-  authorizers::list to_ask;    // whoever has a say in it; mostly nobody
+  workspace::hold hold;      // of calls that name a workspace
+  authorizers::list to_ask;  // whoever has a say in it; mostly nobody
 };
 
 // Outlives the method table and every connection.
@@ -59,11 +59,12 @@ class core {
   static std::shared_ptr<connection_data> data_of(rpc::call_context& context);
 
   // On the registry's strand: the session named, or the connection's.
-  result<std::shared_ptr<workspace::session>> session_of(connection_data& connection, const std::optional<std::string>& named);
+  result<std::shared_ptr<workspace::session>> session_of(connection_data& connection,
+                                                         const std::optional<std::string>& named);
 
   // The session of a call, and its workspace where it names one; no_such_handle. From the connection's strand.
-  async::task<result<place>> find_place(rpc::call_context& context, std::string_view method, std::optional<std::string> session,
-                                        std::optional<std::string> workspace);
+  async::task<result<place>> find_place(rpc::call_context& context, std::string_view method,
+                                        std::optional<std::string> session, std::optional<std::string> workspace);
   // A job, pty, shell or watch of the call's session.
   struct found_handle {
     found_handle() = default;
@@ -71,8 +72,8 @@ class core {
     std::shared_ptr<workspace::handle> handle;
   };
   async::task<result<found_handle>> find_handle(rpc::call_context& context, std::string_view method,
-                                                std::optional<std::string> session, workspace::handle_kind kind, std::string id,
-                                                std::optional<std::string> command = std::nullopt);
+                                                std::optional<std::string> session, workspace::handle_kind kind,
+                                                std::string id, std::optional<std::string> command = std::nullopt);
 
   async::strand make_strand();
   // The largest file that fs.edit takes; from any strand.

@@ -1,8 +1,7 @@
 // exec.*
-#include <boost/asio/dispatch.hpp>
-
 #include <fcntl.h>
 
+#include <boost/asio/dispatch.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -80,14 +79,16 @@ process::exec_request to_request(const proto::exec_run_params& wanted) {
   out.output_bytes_max = static_cast<std::size_t>(wanted.max_output_bytes);
   out.timeout = to_ms(wanted.timeout_ms);
   out.grace = to_ms(wanted.grace_ms);
-  out.survivors = wanted.survivors == proto::survivors_rule::kill ? process::survivors_rule::kill : process::survivors_rule::leave;
+  out.survivors =
+      wanted.survivors == proto::survivors_rule::kill ? process::survivors_rule::kill : process::survivors_rule::leave;
   return out;
 }
 
 // The place of an exec.run among those of its connection, for exec.signal.
 class exec_slot {
  public:
-  exec_slot(std::shared_ptr<connection_data> data, const std::optional<proto::request_id>& id) : data_(std::move(data)), id_(id) {
+  exec_slot(std::shared_ptr<connection_data> data, const std::optional<proto::request_id>& id)
+      : data_(std::move(data)), id_(id) {
     if (id_) data_->execs[*id_] = running_;
   }
   ~exec_slot() {
@@ -143,7 +144,8 @@ class job_place {
   // On the registry's strand.
   result<std::shared_ptr<recording_handle>> take(const std::string& workspace, const command_wish& wish) {
     forget_old(*session_);
-    auto made = std::make_shared<recording_handle>(workspace::handle_kind::job, workspace::make_handle("job-"), workspace);
+    auto made =
+        std::make_shared<recording_handle>(workspace::handle_kind::job, workspace::make_handle("job-"), workspace);
     made->line = wish.line;
     made->argv = wish.argv;
     made->hidden = true;
@@ -184,10 +186,13 @@ async::task<result<begun>> begin(core& c, place where, command_wish wish, std::s
   co_return out;
 }
 
-error stopped() { return error(error_kind::cancelled, "The request was cancelled."); }
+error stopped() {
+  return error(error_kind::cancelled, "The request was cancelled.");
+}
 
 // Runs it to its end, watching for the call to be stopped.
-async::task<result<process::exec_result>> run_to_end(rpc::call_context& call, exec_ptr command, process::exec_request request) {
+async::task<result<process::exec_result>> run_to_end(rpc::call_context& call, exec_ptr command,
+                                                     process::exec_request request) {
   async::task_group watching(co_await async::asio::this_coro::executor);
   watching.spawn("stopping an exec.run", stop_when_asked(call, command));
   auto running = command->run(std::move(request));
@@ -200,7 +205,8 @@ async::task<result<process::exec_result>> run_to_end(rpc::call_context& call, ex
 }
 
 void keep_survivors(core& c, const place& where, std::shared_ptr<process::process_tree> left) {
-  async::asio::dispatch(c.registry.strand(), [space = where.hold.space, left = std::move(left)] { space->survivors().add(left); });
+  async::asio::dispatch(c.registry.strand(),
+                        [space = where.hold.space, left = std::move(left)] { space->survivors().add(left); });
 }
 
 proto::exec_run_result describe_result(process::exec_result ended, std::optional<proto::encoding> forced) {
@@ -213,8 +219,8 @@ proto::exec_run_result describe_result(process::exec_result ended, std::optional
 }
 
 // What was an exec.run is a job of its session from now on; answers its handle.
-async::task<std::string> become_job(core& c, std::shared_ptr<workspace::session> session, std::shared_ptr<job_place> place,
-                                    std::shared_ptr<process::job> job) {
+async::task<std::string> become_job(core& c, std::shared_ptr<workspace::session> session,
+                                    std::shared_ptr<job_place> place, std::shared_ptr<process::job> job) {
   auto becoming = run_on(c.registry.strand(), [&c, session, handle = place->keep(), job] {
     handle->hidden = false;
     handle->started(job);
@@ -224,7 +230,8 @@ async::task<std::string> become_job(core& c, std::shared_ptr<workspace::session>
   co_return co_await std::move(becoming);
 }
 
-proto::exec_run_result describe_running(process::exec_result so_far, std::string id, std::optional<proto::encoding> forced) {
+proto::exec_run_result describe_running(process::exec_result so_far, std::string id,
+                                        std::optional<proto::encoding> forced) {
   proto::exec_run_result out;
   out.status = proto::run_status::running;
   if (so_far.out) out.out = to_wire(std::move(*so_far.out), forced);

@@ -70,8 +70,8 @@ async::task<void> run(core& c, follower_ptr f, std::shared_ptr<recording_handle>
 
 }  // namespace
 
-void start_following(core& c, rpc::call_context& call, found_recording of, std::int64_t offset, std::optional<proto::encoding> forced,
-            follow_notes notes) {
+void start_following(core& c, rpc::call_context& call, found_recording of, std::int64_t offset,
+                     std::optional<proto::encoding> forced, follow_notes notes) {
   auto made = std::make_shared<follower>();
   made->peer = call.connection();
   made->what = of.what;

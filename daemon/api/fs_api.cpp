@@ -178,9 +178,8 @@ answer<proto::fs_glob> glob(core& c, rpc::call_context& call, proto::fs_glob_par
   request.path = wanted.path;
   request.hidden = wanted.hidden;
   request.limit = wanted.limit;
-  auto searching = run_files(c, call, *at, [request](const root_set& roots, const fs::call& how) {
-    return fs::glob(roots, request, how);
-  });
+  auto searching = run_files(
+      c, call, *at, [request](const root_set& roots, const fs::call& how) { return fs::glob(roots, request, how); });
   auto got = co_await std::move(searching);
   if (!got) co_return fail(got.error());
   proto::fs_glob_result out;
@@ -204,9 +203,8 @@ answer<proto::fs_grep> grep(core& c, rpc::call_context& call, proto::fs_grep_par
   request.ignore_case = wanted.ignore_case;
   request.context = wanted.context;
   request.limit = wanted.limit;
-  auto searching = run_files(c, call, *at, [request](const root_set& roots, const fs::call& how) {
-    return fs::grep(roots, request, how);
-  });
+  auto searching = run_files(
+      c, call, *at, [request](const root_set& roots, const fs::call& how) { return fs::grep(roots, request, how); });
   auto got = co_await std::move(searching);
   if (!got) co_return fail(got.error());
   proto::fs_grep_result out;
@@ -266,9 +264,8 @@ async::task<result<proto::nothing>> transfer_files(core& c, rpc::call_context& c
   request.path = wanted.path;
   request.to = wanted.to;
   request.overwrite = wanted.overwrite;
-  auto working = run_files(c, call, *at, [request, act](const root_set& roots, const fs::call& how) {
-    return act(roots, request, how);
-  });
+  auto working = run_files(
+      c, call, *at, [request, act](const root_set& roots, const fs::call& how) { return act(roots, request, how); });
   if (auto done = co_await std::move(working); !done) co_return fail(done.error());
   co_return proto::nothing();
 }

@@ -4,12 +4,14 @@ namespace sbx::api {
 
 namespace {
 
-async::task<result<std::string>> absolute_path(core& c, rpc::call_context& call, fs_place at, std::string path, fs::last_link last) {
-  auto locating = run_files(c, call, at, [path, last](const fs::root_set& roots, const fs::call& how) -> result<std::string> {
-    const auto found = fs::locate(roots, path, last, how);
-    if (!found) return fail(found.error());
-    return roots.absolute_path(*found);
-  });
+async::task<result<std::string>> absolute_path(core& c, rpc::call_context& call, fs_place at, std::string path,
+                                               fs::last_link last) {
+  auto locating =
+      run_files(c, call, at, [path, last](const fs::root_set& roots, const fs::call& how) -> result<std::string> {
+        const auto found = fs::locate(roots, path, last, how);
+        if (!found) return fail(found.error());
+        return roots.absolute_path(*found);
+      });
   co_return co_await std::move(locating);
 }
 
@@ -24,8 +26,8 @@ fs::call make_call(core& c, rpc::call_context& call) {
   return out;
 }
 
-async::task<result<fs_place>> find_files(core& c, rpc::call_context& call, std::string_view method, proto::workspace_params names,
-                                         fs_subject subject) {
+async::task<result<fs_place>> find_files(core& c, rpc::call_context& call, std::string_view method,
+                                         proto::workspace_params names, fs_subject subject) {
   auto finding = c.find_place(call, method, names.session, names.workspace);
   auto where = co_await std::move(finding);
   if (!where) co_return fail(where.error());

@@ -25,8 +25,8 @@ struct fs_subject {
   fs::last_link last = fs::last_link::follow;
 };
 
-async::task<result<fs_place>> find_files(core& c, rpc::call_context& call, std::string_view method, proto::workspace_params names,
-                                         fs_subject subject);
+async::task<result<fs_place>> find_files(core& c, rpc::call_context& call, std::string_view method,
+                                         proto::workspace_params names, fs_subject subject);
 
 fs::call make_call(core& c, rpc::call_context& call);
 

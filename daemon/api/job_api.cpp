@@ -16,12 +16,15 @@ constexpr auto kind = workspace::handle_kind::job;
 constexpr auto key_age_max = 1h;
 constexpr std::size_t keys_max = 100'000;
 
-std::shared_ptr<process::job> job_of(const found_recording& found) { return std::static_pointer_cast<process::job>(found.what); }
+std::shared_ptr<process::job> job_of(const found_recording& found) {
+  return std::static_pointer_cast<process::job>(found.what);
+}
 
 process::job_request to_request(const proto::job_start_params& wanted, const workspace::settings& known) {
   process::job_request out;
   out.keep_stdin = wanted.keep_stdin;
-  out.streams = wanted.streams == proto::job_streams::split ? process::stream_layout::split : process::stream_layout::merged;
+  out.streams =
+      wanted.streams == proto::job_streams::split ? process::stream_layout::split : process::stream_layout::merged;
   out.retain_bytes = wanted.retain_bytes ? static_cast<std::size_t>(*wanted.retain_bytes) : known.retain_bytes;
   out.retain = wanted.retain == proto::retain_rule::head ? process::retain_rule::head : process::retain_rule::tail;
   out.timeout = to_ms(wanted.timeout_ms);
@@ -29,19 +32,20 @@ process::job_request to_request(const proto::job_start_params& wanted, const wor
   return out;
 }
 
-async::task<result<std::shared_ptr<process::recording>>> start_job(std::shared_ptr<sandbox::sandbox> box, async::strand strand,
-                                                                   process::job_request request) {
+async::task<result<std::shared_ptr<process::recording>>> start_job(std::shared_ptr<sandbox::sandbox> box,
+                                                                   async::strand strand, process::job_request request) {
   auto starting = process::job::start(std::move(box), strand, std::move(request));
   auto made = co_await std::move(starting);
   if (!made) co_return fail(made.error());
   co_return std::shared_ptr<process::recording>(*made);
 }
 
-async::task<result<std::string>> start_once(core& c, place where, proto::job_start_params wanted, sandbox::progress_fn progress) {
+async::task<result<std::string>> start_once(core& c, place where, proto::job_start_params wanted,
+                                            sandbox::progress_fn progress) {
   start_wish wish;
   wish.command = command_wish(wanted);
-  wish.start = [request = to_request(wanted, c.registry.known())](std::shared_ptr<sandbox::sandbox> box, async::strand strand,
-                                                                  process::command command) {
+  wish.start = [request = to_request(wanted, c.registry.known())](std::shared_ptr<sandbox::sandbox> box,
+                                                                  async::strand strand, process::command command) {
     process::job_request own = request;
     own.command = std::move(command);
     return start_job(std::move(box), strand, std::move(own));
@@ -85,7 +89,8 @@ class key_guard {
 };
 
 // On the registry's strand: the same key and parameters are the same job, however many ask at once.
-async::task<result<std::string>> start_keyed(core& c, place where, proto::job_start_params wanted, sandbox::progress_fn progress) {
+async::task<result<std::string>> start_keyed(core& c, place where, proto::job_start_params wanted,
+                                             sandbox::progress_fn progress) {
   if (!wanted.key) {
     auto starting = start_once(c, std::move(where), std::move(wanted), std::move(progress));
     co_return co_await std::move(starting);
@@ -97,14 +102,16 @@ async::task<result<std::string>> start_keyed(core& c, place where, proto::job_st
     const auto found = where.session->keys.find(key);
     if (found == where.session->keys.end()) break;
     const auto known = found->second;
-    if (known->parameters != parameters) co_return fail(error_kind::conflict, "This key stands for a start with other parameters.");
+    if (known->parameters != parameters)
+      co_return fail(error_kind::conflict, "This key stands for a start with other parameters.");
     auto settling = known->settled.wait();
     co_await std::move(settling);
     if (!known->handle_id.empty()) co_return known->handle_id;
   }
   if (where.session->keys.size() >= keys_max)
-    co_return fail(error(error_kind::limit, "There are too many keys.").with("limit", std::string("keys")).with(
-        "max", static_cast<std::int64_t>(keys_max)));
+    co_return fail(error(error_kind::limit, "There are too many keys.")
+                       .with("limit", std::string("keys"))
+                       .with("max", static_cast<std::int64_t>(keys_max)));
   auto entry = std::make_shared<workspace::keyed_start>();
   entry->parameters = parameters;
   where.session->keys.emplace(key, entry);
@@ -113,7 +120,8 @@ async::task<result<std::string>> start_keyed(core& c, place where, proto::job_st
   auto started = co_await std::move(starting);
   if (!started) co_return fail(started.error());
   entry->handle_id = *started;
-  if (const auto held = where.session->handles.find(*started); held != where.session->handles.end()) entry->job = held->second;
+  if (const auto held = where.session->handles.find(*started); held != where.session->handles.end())
+    entry->job = held->second;
   co_return *started;
 }
 
@@ -154,7 +162,8 @@ answer<proto::job_collect> collect(core& c, rpc::call_context& call, proto::job_
     const auto bytes = static_cast<std::size_t>(wanted.max_bytes);
     const auto how = reading_for(wanted.encoding);
     taken out;
-    static_cast<proto::collected_part&>(out.answer) = describe_part(job->collect(process::stream_id::out, bytes, how), wanted.encoding);
+    static_cast<proto::collected_part&>(out.answer) =
+        describe_part(job->collect(process::stream_id::out, bytes, how), wanted.encoding);
     if (job->has_stream(process::stream_id::err))
       out.answer.err = describe_part(job->collect(process::stream_id::err, bytes, how), wanted.encoding);
     const auto end = describe_end(*job);
@@ -248,9 +257,8 @@ answer<proto::job_signal> signal(core& c, rpc::call_context& call, proto::job_si
   auto finding = find_recording(c, call, proto::job_signal::name, wanted.session, kind, wanted.job);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto sending = run_on(found->what->strand(), [what = found->what, number = *number, target = to_target(wanted.target)] {
-    what->signal(number, target);
-  });
+  auto sending = run_on(found->what->strand(), [what = found->what, number = *number,
+                                                target = to_target(wanted.target)] { what->signal(number, target); });
   co_await std::move(sending);
   co_return proto::nothing();
 }

@@ -10,7 +10,8 @@ namespace sbx::api {
 namespace {
 
 // On the registry's strand.
-result<std::string> add(core& c, connection_data& data, std::shared_ptr<rpc::peer> peer, const proto::policy_register_params& wanted) {
+result<std::string> add(core& c, connection_data& data, std::shared_ptr<rpc::peer> peer,
+                        const proto::policy_register_params& wanted) {
   authorizers::entry made;
   if (wanted.all_sessions) {
     if (!c.registry.known().policy_all_sessions)

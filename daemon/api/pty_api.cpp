@@ -12,21 +12,24 @@ namespace {
 
 constexpr auto kind = workspace::handle_kind::pty;
 
-std::shared_ptr<process::pty> pty_of(const found_recording& found) { return std::static_pointer_cast<process::pty>(found.what); }
+std::shared_ptr<process::pty> pty_of(const found_recording& found) {
+  return std::static_pointer_cast<process::pty>(found.what);
+}
 
 sys::screen_size to_size(std::int64_t rows, std::int64_t cols) {
   return sys::screen_size(static_cast<unsigned short>(rows), static_cast<unsigned short>(cols));
 }
 
-async::task<result<std::shared_ptr<process::recording>>> open_pty(std::shared_ptr<sandbox::sandbox> box, async::strand strand,
-                                                                  process::pty_request request) {
+async::task<result<std::shared_ptr<process::recording>>> open_pty(std::shared_ptr<sandbox::sandbox> box,
+                                                                  async::strand strand, process::pty_request request) {
   auto opening = process::pty::open(std::move(box), strand, std::move(request));
   auto made = co_await std::move(opening);
   if (!made) co_return fail(made.error());
   co_return std::shared_ptr<process::recording>(*made);
 }
 
-async::task<result<std::string>> open_on_strand(core& c, place where, proto::pty_open_params wanted, sandbox::progress_fn progress) {
+async::task<result<std::string>> open_on_strand(core& c, place where, proto::pty_open_params wanted,
+                                                sandbox::progress_fn progress) {
   process::pty_request request;
   request.size = to_size(wanted.rows, wanted.cols);
   request.retain_bytes =
@@ -80,8 +83,9 @@ answer<proto::pty_resize> resize(core& c, rpc::call_context& call, proto::pty_re
   auto finding = find_recording(c, call, proto::pty_resize::name, wanted.session, kind, wanted.pty);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto resizing = run_on(found->what->strand(),
-                         [pty = pty_of(*found), size = to_size(wanted.rows, wanted.cols)] { return pty->resize(size); });
+  auto resizing = run_on(found->what->strand(), [pty = pty_of(*found), size = to_size(wanted.rows, wanted.cols)] {
+    return pty->resize(size);
+  });
   if (auto done = co_await std::move(resizing); !done) co_return fail(done.error());
   co_return proto::nothing();
 }
@@ -149,9 +153,8 @@ answer<proto::pty_signal> signal(core& c, rpc::call_context& call, proto::pty_si
   auto finding = find_recording(c, call, proto::pty_signal::name, wanted.session, kind, wanted.pty);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto sending = run_on(found->what->strand(), [what = found->what, number = *number, target = to_target(wanted.target)] {
-    what->signal(number, target);
-  });
+  auto sending = run_on(found->what->strand(), [what = found->what, number = *number,
+                                                target = to_target(wanted.target)] { what->signal(number, target); });
   co_await std::move(sending);
   co_return proto::nothing();
 }

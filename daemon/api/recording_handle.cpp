@@ -1,8 +1,7 @@
 #include "daemon/api/recording_handle.hpp"
 
-#include <boost/asio/dispatch.hpp>
-
 #include <algorithm>
+#include <boost/asio/dispatch.hpp>
 #include <utility>
 
 #include "daemon/api/convert.hpp"
@@ -34,7 +33,9 @@ async::task<void> recording_handle::end() {
   co_await std::move(there);
 }
 
-bool recording_handle::active() const { return !what_ || !what_->closed(); }
+bool recording_handle::active() const {
+  return !what_ || !what_->closed();
+}
 
 void recording_handle::started(std::shared_ptr<process::recording> what) {
   what_ = std::move(what);
@@ -92,7 +93,8 @@ async::task<result<found_recording>> find_recording(core& c, rpc::call_context& 
   co_return out;
 }
 
-async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::call_context& call, std::string_view method,
+async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::call_context& call,
+                                                                  std::string_view method,
                                                                   std::optional<std::string> session,
                                                                   workspace::handle_kind kind) {
   auto finding = c.find_place(call, method, std::move(session), std::nullopt);
@@ -116,7 +118,8 @@ async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::
       entry.what = entry.handle->what();
       if (entry.what && !entry.handle->hidden) out.push_back(std::move(entry));
     }
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.what->started_at() < b.what->started_at(); });
+    std::sort(out.begin(), out.end(),
+              [](const auto& a, const auto& b) { return a.what->started_at() < b.what->started_at(); });
     return out;
   });
   co_return co_await std::move(looking);
@@ -127,7 +130,8 @@ void set_fully_read(core& c, std::shared_ptr<recording_handle> handle) {
 }
 
 void forget(core& c, std::shared_ptr<workspace::session> session, std::string id) {
-  async::asio::dispatch(c.registry.strand(), [session = std::move(session), id = std::move(id)] { session->handles.erase(id); });
+  async::asio::dispatch(c.registry.strand(),
+                        [session = std::move(session), id = std::move(id)] { session->handles.erase(id); });
 }
 
 process::reading reading_for(const std::optional<proto::encoding>& forced) {
@@ -143,9 +147,10 @@ proto::wait_result describe_end(const process::recording& what) {
   return out;
 }
 
-async::task<proto::log_read_result> read_log(core& c, found_recording of, process::stream_id stream, proto::read_window window) {
-  auto reading = of.what->read(stream, window.offset, static_cast<std::size_t>(window.max_bytes), reading_for(window.encoding),
-                               to_ms(window.wait_ms.value_or(0)));
+async::task<proto::log_read_result> read_log(core& c, found_recording of, process::stream_id stream,
+                                             proto::read_window window) {
+  auto reading = of.what->read(stream, window.offset, static_cast<std::size_t>(window.max_bytes),
+                               reading_for(window.encoding), to_ms(window.wait_ms.value_or(0)));
   auto there = async::on(of.what->strand(), std::move(reading));
   auto got = co_await std::move(there);
   if (got.eof) set_fully_read(c, of.handle);
@@ -162,14 +167,16 @@ async::task<proto::log_read_result> read_log(core& c, found_recording of, proces
   co_return out;
 }
 
-async::task<proto::wait_result> wait_for(std::shared_ptr<process::recording> what, std::optional<std::int64_t> timeout_ms) {
+async::task<proto::wait_result> wait_for(std::shared_ptr<process::recording> what,
+                                         std::optional<std::int64_t> timeout_ms) {
   auto waiting = what->wait_exited_for(to_ms(timeout_ms));
   auto there = async::on(what->strand(), std::move(waiting));
   co_await std::move(there);
   co_return describe_end(*what);
 }
 
-async::task<proto::wait_result> stop_recording(std::shared_ptr<process::recording> what, std::optional<std::int64_t> grace_ms) {
+async::task<proto::wait_result> stop_recording(std::shared_ptr<process::recording> what,
+                                               std::optional<std::int64_t> grace_ms) {
   auto stopping = what->stop(to_ms(grace_ms));
   auto there = async::on(what->strand(), std::move(stopping));
   co_await std::move(there);

@@ -32,8 +32,8 @@ class recording_handle final : public workspace::handle {
   // As it was asked for.
   std::optional<std::string> line;
   std::optional<std::vector<std::string>> argv;
-  bool hidden = false;               // an exec.run that may yet become a job
-  std::function<void()> interrupt;   // of such a one: ends its command
+  bool hidden = false;              // an exec.run that may yet become a job
+  std::function<void()> interrupt;  // of such a one: ends its command
   bool fully_read = false;
   std::optional<std::chrono::steady_clock::time_point> closed_at;
 
@@ -61,7 +61,8 @@ async::task<result<found_recording>> find_recording(core& c, rpc::call_context& 
                                                     std::string id);
 
 // Of a session, started ones only.
-async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::call_context& call, std::string_view method,
+async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::call_context& call,
+                                                                  std::string_view method,
                                                                   std::optional<std::string> session,
                                                                   workspace::handle_kind kind);
 
@@ -72,9 +73,12 @@ void forget(core& c, std::shared_ptr<workspace::session> session, std::string id
 process::reading reading_for(const std::optional<proto::encoding>& forced);
 
 // --- what job.* and pty.* share ---
-async::task<proto::log_read_result> read_log(core& c, found_recording of, process::stream_id stream, proto::read_window window);
-async::task<proto::wait_result> wait_for(std::shared_ptr<process::recording> what, std::optional<std::int64_t> timeout_ms);
-async::task<proto::wait_result> stop_recording(std::shared_ptr<process::recording> what, std::optional<std::int64_t> grace_ms);
+async::task<proto::log_read_result> read_log(core& c, found_recording of, process::stream_id stream,
+                                             proto::read_window window);
+async::task<proto::wait_result> wait_for(std::shared_ptr<process::recording> what,
+                                         std::optional<std::int64_t> timeout_ms);
+async::task<proto::wait_result> stop_recording(std::shared_ptr<process::recording> what,
+                                               std::optional<std::int64_t> grace_ms);
 proto::wait_result describe_end(const process::recording& what);
 
 // Notifications of a followed recording: what they are called and how they look.
@@ -86,8 +90,8 @@ struct follow_notes {
   std::string closed_text;
 };
 // From now on this connection gets the recording's output at its own pace. An earlier follow of the same is replaced.
-void start_following(core& c, rpc::call_context& call, found_recording of, std::int64_t offset, std::optional<proto::encoding> forced,
-            follow_notes notes);
+void start_following(core& c, rpc::call_context& call, found_recording of, std::int64_t offset,
+                     std::optional<proto::encoding> forced, follow_notes notes);
 // True when there was one to end.
 bool stop_following(rpc::call_context& call, const std::string& id);
 

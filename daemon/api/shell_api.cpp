@@ -1,6 +1,5 @@
 // shell.*
 #include <boost/asio/dispatch.hpp>
-
 #include <utility>
 
 #include "daemon/api/bind.hpp"
@@ -18,7 +17,8 @@ constexpr auto kind = workspace::handle_kind::shell;
 
 class shell_handle final : public workspace::handle {
  public:
-  shell_handle(std::string id, std::string workspace) : handle(workspace::handle_kind::shell, std::move(id), std::move(workspace)) {}
+  shell_handle(std::string id, std::string workspace)
+      : handle(workspace::handle_kind::shell, std::move(id), std::move(workspace)) {}
 
   async::task<void> end() override {
     const auto ending = shell;
@@ -32,7 +32,8 @@ class shell_handle final : public workspace::handle {
 };
 
 // The running sandbox, from any executor; the roots are looked at before.
-async::task<result<std::shared_ptr<sandbox::sandbox>>> running_box(core& c, std::shared_ptr<workspace::workspace> space) {
+async::task<result<std::shared_ptr<sandbox::sandbox>>> running_box(core& c,
+                                                                   std::shared_ptr<workspace::workspace> space) {
   auto checking = check_roots(c, space->roots());
   if (auto present = co_await std::move(checking); !present) co_return fail(present.error());
   auto starting = space->ensure_started({});
@@ -40,7 +41,8 @@ async::task<result<std::shared_ptr<sandbox::sandbox>>> running_box(core& c, std:
   co_return co_await std::move(there);
 }
 
-process::shell_options make_options(core& c, const place& where, const proto::shell_open_params& wanted, const std::string& id) {
+process::shell_options make_options(core& c, const place& where, const proto::shell_open_params& wanted,
+                                    const std::string& id) {
   const auto space = where.hold.space;
   const std::string session = where.session->id;
   process::shell_options out;
@@ -67,7 +69,8 @@ process::shell_options make_options(core& c, const place& where, const proto::sh
 }
 
 // Gives the place in the session up again when the shell did not start.
-async::task<result<void>> add_handle(core& c, std::shared_ptr<workspace::session> session, std::shared_ptr<shell_handle> handle) {
+async::task<result<void>> add_handle(core& c, std::shared_ptr<workspace::session> session,
+                                     std::shared_ptr<shell_handle> handle) {
   auto adding = run_on(c.registry.strand(), [&c, session, handle]() -> result<void> {
     return c.registry.add_handle(*session, handle, c.registry.known().max_shells);
   });
@@ -80,7 +83,8 @@ class place_guard {
       : core_(c), session_(std::move(session)), id_(std::move(id)) {}
   ~place_guard() {
     if (session_)
-      async::asio::dispatch(core_.registry.strand(), [session = std::move(session_), id = std::move(id_)] { session->handles.erase(id); });
+      async::asio::dispatch(core_.registry.strand(),
+                            [session = std::move(session_), id = std::move(id_)] { session->handles.erase(id); });
   }
   place_guard(const place_guard&) = delete;
   place_guard& operator=(const place_guard&) = delete;
@@ -164,7 +168,8 @@ answer<proto::shell_close> close(core& c, rpc::call_context& call, proto::shell_
   if (!found) co_return fail(found.error());
   auto ending = found->handle->end();
   co_await std::move(ending);
-  auto forgetting = run_on(c.registry.strand(), [session = found->where.session, id = wanted.shell] { session->handles.erase(id); });
+  auto forgetting =
+      run_on(c.registry.strand(), [session = found->where.session, id = wanted.shell] { session->handles.erase(id); });
   co_await std::move(forgetting);
   co_return proto::nothing();
 }

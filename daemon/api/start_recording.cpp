@@ -39,7 +39,8 @@ async::task<result<handle_ptr>> start_recording(core& c, place where, start_wish
   const bool is_job = wish.kind == workspace::handle_kind::job;
   forget_old(*where.session);
   const auto space = where.hold.space;
-  auto handle = std::make_shared<recording_handle>(wish.kind, workspace::make_handle(is_job ? "job-" : "pty-"), space->id());
+  auto handle =
+      std::make_shared<recording_handle>(wish.kind, workspace::make_handle(is_job ? "job-" : "pty-"), space->id());
   handle->line = wish.command.line;
   handle->argv = wish.command.argv;
   if (auto added = c.registry.add_handle(*where.session, handle, active_max(c.registry.known(), wish.kind)); !added)
@@ -60,7 +61,8 @@ async::task<result<handle_ptr>> start_recording(core& c, place where, start_wish
   handle->started(*started);
   reserved.keep();
   c.tasks().spawn("the end of a recording", watch_closing(where.session, handle));
-  if (handle->ending()) co_return fail(workspace::no_such_handle(where.session->id));  // its session or workspace ended meanwhile
+  if (handle->ending())
+    co_return fail(workspace::no_such_handle(where.session->id));  // its session or workspace ended meanwhile
   co_return handle;
 }
 

@@ -14,8 +14,8 @@ struct start_wish {
   workspace::handle_kind kind = workspace::handle_kind::job;
   command_wish command;
   // Runs on a strand of the command's own.
-  std::function<async::task<result<std::shared_ptr<process::recording>>>(std::shared_ptr<sandbox::sandbox>, async::strand,
-                                                                          process::command)>
+  std::function<async::task<result<std::shared_ptr<process::recording>>>(std::shared_ptr<sandbox::sandbox>,
+                                                                         async::strand, process::command)>
       start;
 };
 

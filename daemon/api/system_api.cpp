@@ -31,7 +31,8 @@ std::int64_t resident_bytes() {
 std::int64_t open_descriptors() {
   std::error_code failure;
   std::int64_t count = 0;
-  for (std::filesystem::directory_iterator at("/proc/self/fd", failure), end; !failure && at != end; at.increment(failure))
+  for (std::filesystem::directory_iterator at("/proc/self/fd", failure), end; !failure && at != end;
+       at.increment(failure))
     ++count;
   return count > 0 ? count - 1 : 0;  // but for the one that looked
 }
@@ -41,7 +42,9 @@ std::optional<std::string> unless_empty(const std::string& text) {
   return text;
 }
 
-answer<proto::system_ping> ping(rpc::call_context&, proto::nothing) { co_return proto::ping_result(); }
+answer<proto::system_ping> ping(rpc::call_context&, proto::nothing) {
+  co_return proto::ping_result();
+}
 
 answer<proto::system_info> info(sources_ptr from, rpc::call_context&, proto::nothing) {
   proto::info_result answer;
@@ -114,7 +117,8 @@ answer<proto::system_doctor> doctor(sources_ptr from, rpc::call_context&, proto:
     const std::string name = "backend " + std::string(sandbox::name_of(kind));
     any_isolated = any_isolated || (found.available && kind != sandbox::backend_kind::none);
     if (found.available)
-      answer.checks.push_back(check(name, proto::check_status::ok, found.version.empty() ? "available" : found.version));
+      answer.checks.push_back(
+          check(name, proto::check_status::ok, found.version.empty() ? "available" : found.version));
     else
       answer.checks.push_back(check(name, proto::check_status::warn, found.cause, found.remedy));
   }
@@ -130,7 +134,9 @@ answer<proto::rpc_discover> discover(rpc::call_context&, proto::nothing) {
 }
 
 // The connection serves rpc.cancel itself, ahead of everything that waits; this stands for it in the table.
-answer<proto::rpc_cancel> cancel(rpc::call_context&, proto::cancel_params) { co_return proto::cancel_result(); }
+answer<proto::rpc_cancel> cancel(rpc::call_context&, proto::cancel_params) {
+  co_return proto::cancel_result();
+}
 
 }  // namespace
 

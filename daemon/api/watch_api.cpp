@@ -18,7 +18,8 @@ constexpr auto kind = workspace::handle_kind::watch;
 class watch_handle final : public workspace::handle {
  public:
   watch_handle(std::string id, std::string workspace, async::asio::any_io_executor connection)
-      : handle(workspace::handle_kind::watch, std::move(id), std::move(workspace)), connection_(std::move(connection)) {}
+      : handle(workspace::handle_kind::watch, std::move(id), std::move(workspace)),
+        connection_(std::move(connection)) {}
 
   async::task<void> end() override {
     ended_ = true;
@@ -40,7 +41,8 @@ class forgetting {
   forgetting(core& c, std::shared_ptr<workspace::session> session, std::string id)
       : core_(c), session_(std::move(session)), id_(std::move(id)) {}
   ~forgetting() {
-    async::asio::post(core_.registry.strand(), [session = std::move(session_), id = std::move(id_)] { session->handles.erase(id); });
+    async::asio::post(core_.registry.strand(),
+                      [session = std::move(session_), id = std::move(id_)] { session->handles.erase(id); });
   }
   forgetting(const forgetting&) = delete;
   forgetting& operator=(const forgetting&) = delete;
@@ -66,8 +68,8 @@ proto::fs_changed_note to_note(const std::string& id, fs::change_batch batch) {
 }
 
 // A client that does not take its notifications loses some, and is told.
-async::task<void> tell(core& c, std::shared_ptr<rpc::peer> peer, std::shared_ptr<workspace::session> session, std::string id,
-                       std::string key, std::shared_ptr<fs::watch_tree> tree) {
+async::task<void> tell(core& c, std::shared_ptr<rpc::peer> peer, std::shared_ptr<workspace::session> session,
+                       std::string id, std::string key, std::shared_ptr<fs::watch_tree> tree) {
   const forgetting at_the_end(c, std::move(session), id);
   fs::watcher watcher(peer->strand(), c.pool, std::move(key), std::move(tree));
   bool lost = false;
@@ -115,8 +117,8 @@ answer<proto::fs_watch> watch(core& c, rpc::call_context& call, proto::fs_watch_
     return c.registry.add_handle(*session, handle, c.registry.known().max_watches);
   });
   if (auto added = co_await std::move(adding); !added) co_return fail(added.error());
-  handle->telling =
-      call.connection()->tasks().spawn("telling of changes", tell(c, call.connection(), session, id, at->key, std::move(*tree)));
+  handle->telling = call.connection()->tasks().spawn(
+      "telling of changes", tell(c, call.connection(), session, id, at->key, std::move(*tree)));
   if (!handle->active()) handle->telling.cancel();  // ended before it was told of
   proto::fs_watch_result out;
   out.watch = id;
@@ -127,7 +129,8 @@ answer<proto::fs_unwatch> unwatch(core& c, rpc::call_context& call, proto::fs_un
   auto finding = c.find_handle(call, proto::fs_unwatch::name, wanted.session, kind, wanted.watch);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto ending = run_on(c.registry.strand(), [session = found->where.session, id = wanted.watch] { session->handles.erase(id); });
+  auto ending =
+      run_on(c.registry.strand(), [session = found->where.session, id = wanted.watch] { session->handles.erase(id); });
   co_await std::move(ending);
   auto stopping = found->handle->end();
   co_await std::move(stopping);

@@ -45,7 +45,8 @@ proto::workspace_entry describe(const workspace::hold& held) {
 // The entry as this session sees it now, or no_such_handle when its hold is gone.
 result<proto::workspace_entry> describe_held(const workspace::session& session, const std::string& id) {
   const auto found = session.holds.find(id);
-  if (found == session.holds.end()) return fail(error(error_kind::no_such_handle, "there is no such handle").with("handle", id));
+  if (found == session.holds.end())
+    return fail(error(error_kind::no_such_handle, "there is no such handle").with("handle", id));
   return describe(found->second);
 }
 
@@ -83,7 +84,8 @@ async::task<result<void>> ask_about(place where, std::string_view method, std::o
 }
 
 async::task<result<proto::workspace_entry>> open_on_strand(core& c, std::shared_ptr<workspace::session> session,
-                                                           workspace::open_request request, sandbox::progress_fn progress) {
+                                                           workspace::open_request request,
+                                                           sandbox::progress_fn progress) {
   auto opening = c.registry.open_workspace(std::move(session), std::move(request), std::move(progress));
   auto held = co_await std::move(opening);
   if (!held) co_return fail(held.error());
@@ -107,7 +109,8 @@ answer<proto::workspace_open> open(core& c, rpc::call_context& call, proto::work
 }
 
 // A call about a workspace that is held: found, and allowed.
-async::task<result<place>> find(core& c, rpc::call_context& call, std::string_view method, proto::workspace_params wanted) {
+async::task<result<place>> find(core& c, rpc::call_context& call, std::string_view method,
+                                proto::workspace_params wanted) {
   auto finding = c.find_place(call, method, wanted.session, wanted.workspace);
   auto where = co_await std::move(finding);
   if (!where) co_return fail(where.error());
@@ -120,9 +123,8 @@ answer<proto::workspace_get> get(core& c, rpc::call_context& call, proto::worksp
   auto finding = find(c, call, proto::workspace_get::name, wanted);
   auto where = co_await std::move(finding);
   if (!where) co_return fail(where.error());
-  auto looking = run_on(c.registry.strand(), [where = *where, id = wanted.workspace] {
-    return describe_held(*where.session, id);
-  });
+  auto looking = run_on(c.registry.strand(),
+                        [where = *where, id = wanted.workspace] { return describe_held(*where.session, id); });
   co_return co_await std::move(looking);
 }
 

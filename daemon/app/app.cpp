@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -11,11 +15,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "daemon/api/core.hpp"
 #include "daemon/api/system_api.hpp"
@@ -53,7 +52,9 @@ result<rpc::socket_file> open_socket(const options& wanted) {
   return rpc::socket_file::bind(*path);
 }
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
 
 // Everything there is, in the order in which it is built; it goes in reverse.
 class daemon {
@@ -178,7 +179,8 @@ class daemon {
     notify_reloading();
     auto fresh = load_config(wanted_);
     if (fresh) {
-      asio::dispatch(registry_.strand(), [this, settings = std::move(fresh->settings)] { core_.change_settings(settings); });
+      asio::dispatch(registry_.strand(),
+                     [this, settings = std::move(fresh->settings)] { core_.change_settings(settings); });
       log(level::info, "the configuration was read again");
     } else {
       log(level::error, fresh.error().message);

@@ -35,7 +35,8 @@ result<std::string> read_text(const std::string& path) {
   if (!in) return fail_system(errno, "reading", path);
   std::ostringstream text;
   text << in.rdbuf();
-  if (!in || text.str().size() > config_bytes_max) return fail(error_kind::io, "The configuration " + path + " cannot be read.");
+  if (!in || text.str().size() > config_bytes_max)
+    return fail(error_kind::io, "The configuration " + path + " cannot be read.");
   return text.str();
 }
 
@@ -75,8 +76,7 @@ workspace::daemon_paths own_paths(const options& wanted, const std::string& sock
     if (!path.empty()) out.own.push_back(canonical(path));
   };
   own(config_path(wanted));
-  if (wanted.config_path.empty())
-    own(config_path(wanted).substr(0, config_path(wanted).rfind('/')));
+  if (wanted.config_path.empty()) own(config_path(wanted).substr(0, config_path(wanted).rfind('/')));
   const std::string state = base_directory("XDG_STATE_HOME", ".local/state");
   if (!state.empty()) {
     out.state = canonical(state + "/sbxd");
@@ -87,7 +87,8 @@ workspace::daemon_paths own_paths(const options& wanted, const std::string& sock
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (!failed) {
     own(program.string());
-    for (const char* other : {"sbx-init", "sbxctl", "../libexec/sbx/sbx-init"}) own((program.parent_path() / other).string());
+    for (const char* other : {"sbx-init", "sbxctl", "../libexec/sbx/sbx-init"})
+      own((program.parent_path() / other).string());
   }
   if (!socket_path.empty()) {
     own(socket_path);

@@ -23,20 +23,29 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum to_spdlog(level at) {
   switch (at) {
-    case level::trace: return spdlog::level::trace;
-    case level::debug: return spdlog::level::debug;
-    case level::info: return spdlog::level::info;
-    case level::warn: return spdlog::level::warn;
-    case level::error: return spdlog::level::err;
+    case level::trace:
+      return spdlog::level::trace;
+    case level::debug:
+      return spdlog::level::debug;
+    case level::info:
+      return spdlog::level::info;
+    case level::warn:
+      return spdlog::level::warn;
+    case level::error:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
 
 }  // namespace
 
-void set_log_level(std::string_view name) { logger().set_level(spdlog::level::from_str(std::string(name))); }
+void set_log_level(std::string_view name) {
+  logger().set_level(spdlog::level::from_str(std::string(name)));
+}
 
-void log(level at, std::string_view text) { logger().log(to_spdlog(at), "{}", text); }
+void log(level at, std::string_view text) {
+  logger().log(to_spdlog(at), "{}", text);
+}
 
 void log_failure(std::string_view what, std::exception_ptr failure) {
   std::string why = "an unknown exception";

@@ -1,7 +1,6 @@
 #include "daemon/app/options.hpp"
 
 #include <CLI/CLI.hpp>
-
 #include <filesystem>
 
 namespace sbx::app {

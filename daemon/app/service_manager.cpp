@@ -22,7 +22,9 @@ result<std::vector<sys::unique_fd>> take_listen_fds() {
   return taken;
 }
 
-void notify_ready() { ::sd_notify(0, "READY=1"); }
+void notify_ready() {
+  ::sd_notify(0, "READY=1");
+}
 
 void notify_reloading() {
   timespec now{};
@@ -31,6 +33,8 @@ void notify_reloading() {
   ::sd_notify(0, ("RELOADING=1\nMONOTONIC_USEC=" + stamp).c_str());
 }
 
-void notify_stopping() { ::sd_notify(0, "STOPPING=1"); }
+void notify_stopping() {
+  ::sd_notify(0, "STOPPING=1");
+}
 
 }  // namespace sbx::app

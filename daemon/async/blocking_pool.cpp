@@ -1,18 +1,16 @@
 #include "daemon/async/blocking_pool.hpp"
 
-#include <csignal>
-
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
+#include <csignal>
 #include <deque>
 #include <list>
 #include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
-
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 namespace sbx::async {
 
@@ -151,8 +149,8 @@ struct blocking_pool::core : std::enable_shared_from_this<core> {
   std::mutex mutex;
   std::condition_variable wake;
   std::map<std::string, lane> lanes;
-  std::deque<std::string> ready;        // keys that have a job to start
-  std::list<clock::time_point> started; // of the running jobs
+  std::deque<std::string> ready;         // keys that have a job to start
+  std::list<clock::time_point> started;  // of the running jobs
   std::size_t threads = 0, idle = 0, queued = 0;
   bool closing = false, watching = false;
 };
@@ -172,7 +170,9 @@ blocking_pool::~blocking_pool() {
   asio::post(core_->executor, [core = core_] { core->timer.cancel(); });
 }
 
-void blocking_pool::submit(std::string key, std::function<void()> body) { core_->submit(std::move(key), std::move(body)); }
+void blocking_pool::submit(std::string key, std::function<void()> body) {
+  core_->submit(std::move(key), std::move(body));
+}
 
 blocking_pool::gauges blocking_pool::stats() const {
   const std::lock_guard lock(core_->mutex);

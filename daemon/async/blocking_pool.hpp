@@ -23,9 +23,9 @@ struct pool_limits {
   std::chrono::milliseconds stuck_after{1000};
 };
 
-// Bounded: `threads` at first, one more for each call stuck over a second, at most 64 in all, and at most 4 jobs at once of
-// one key (a workspace); further ones queue. Threads that are idle for some seconds end. Destroying the pool waits for no
-// thread: one stuck in a system call is left behind with its job.
+// Bounded: `threads` at first, one more for each call stuck over a second, at most 64 in all, and at most 4 jobs at
+// once of one key (a workspace); further ones queue. Threads that are idle for some seconds end. Destroying the pool
+// waits for no thread: one stuck in a system call is left behind with its job.
 class blocking_pool {
  public:
   explicit blocking_pool(asio::any_io_executor executor, pool_limits wanted = pool_limits());
@@ -33,9 +33,10 @@ class blocking_pool {
   blocking_pool(const blocking_pool&) = delete;
   blocking_pool& operator=(const blocking_pool&) = delete;
 
-  // Runs job(flag) on a thread and answers what it returns (or throws what it throws). `job` is moved in and holds values or
-  // shared ownership, never references to the caller: when the caller is cancelled, the flag is set and operation_aborted
-  // thrown at once, while the job may still run; its answer is dropped then. A job not yet begun is not run.
+  // Runs job(flag) on a thread and answers what it returns (or throws what it throws). `job` is moved in and holds
+  // values or shared ownership, never references to the caller: when the caller is cancelled, the flag is set and
+  // operation_aborted thrown at once, while the job may still run; its answer is dropped then. A job not yet begun is
+  // not run.
   template <class Job, class R = std::invoke_result_t<Job, const stop_flag&>>
   task<R> run(std::string key, Job job) {
     auto state = std::make_shared<job_state<R>>();

@@ -1,11 +1,10 @@
 #include "daemon/async/event.hpp"
 
-#include <utility>
-
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "daemon/async/waiters.hpp"
 
@@ -111,17 +110,37 @@ task<void> wait_past(std::shared_ptr<waiters> on, std::uint64_t seen) {
 }  // namespace detail
 
 event::event() : waiters_(std::make_shared<detail::waiters>()) {}
-event::~event() { waiters_->close(); }
-void event::set() { waiters_->set_generation(1); }
-void event::reset() { waiters_->set_generation(0); }
-bool event::is_set() const { return waiters_->generation() > 0; }
-task<void> event::wait() { return detail::wait_past(waiters_, 0); }
+event::~event() {
+  waiters_->close();
+}
+void event::set() {
+  waiters_->set_generation(1);
+}
+void event::reset() {
+  waiters_->set_generation(0);
+}
+bool event::is_set() const {
+  return waiters_->generation() > 0;
+}
+task<void> event::wait() {
+  return detail::wait_past(waiters_, 0);
+}
 
 signal::signal() : waiters_(std::make_shared<detail::waiters>()) {}
-signal::~signal() { waiters_->close(); }
-void signal::notify_all() { waiters_->advance(); }
-std::uint64_t signal::generation() const { return waiters_->generation(); }
-task<void> signal::wait_past(std::uint64_t seen) { return detail::wait_past(waiters_, seen); }
-task<void> signal::wait() { return detail::wait_past(waiters_, waiters_->generation()); }
+signal::~signal() {
+  waiters_->close();
+}
+void signal::notify_all() {
+  waiters_->advance();
+}
+std::uint64_t signal::generation() const {
+  return waiters_->generation();
+}
+task<void> signal::wait_past(std::uint64_t seen) {
+  return detail::wait_past(waiters_, seen);
+}
+task<void> signal::wait() {
+  return detail::wait_past(waiters_, waiters_->generation());
+}
 
 }  // namespace sbx::async

@@ -1,8 +1,5 @@
 #include "daemon/async/run.hpp"
 
-#include <exception>
-#include <memory>
-
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -16,6 +13,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <exception>
+#include <memory>
 
 namespace sbx::async {
 
@@ -25,8 +24,9 @@ namespace {
 
 using end_handler = asio::async_result<asio::use_awaitable_t<>, void(std::exception_ptr)>::handler_type;
 
-// A task that runs elsewhere. Boost 1.81's co_spawn forwards a cancellation to the other executor by a bare pointer into
-// the caller's slot, which may be gone when it arrives; here both sides share this, and only the target touches it.
+// A task that runs elsewhere. Boost 1.81's co_spawn forwards a cancellation to the other executor by a bare pointer
+// into the caller's slot, which may be gone when it arrives; here both sides share this, and only the target touches
+// it.
 struct remote {
   explicit remote(asio::any_io_executor target_) : target(std::move(target_)) {}
   const asio::any_io_executor target;
@@ -91,7 +91,7 @@ task<bool> settle(std::exception_ptr failure, bool other_first) {
 task<void> run_on(asio::any_io_executor target, task<void> work, cancellation mode) {
   initiate_remote initiation(std::move(target), std::move(work), mode);
   auto pending = asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(std::move(initiation),
-                                                                                              asio::use_awaitable);
+                                                                                               asio::use_awaitable);
   co_await std::move(pending);
 }
 

@@ -1,14 +1,14 @@
-// Ways to run one task from another: elsewhere, for a limited time, until an event, or beyond the reach of cancellation.
-// Each awaits the real end of the inner task before it answers, so the inner task may refer to the caller's variables.
+// Ways to run one task from another: elsewhere, for a limited time, until an event, or beyond the reach of
+// cancellation. Each awaits the real end of the inner task before it answers, so the inner task may refer to the
+// caller's variables.
 #pragma once
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <chrono>
 #include <optional>
 #include <type_traits>
 #include <utility>
-
-#include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/this_coro.hpp>
 
 #include "daemon/async/event.hpp"
 #include "daemon/async/task.hpp"
@@ -23,8 +23,8 @@ namespace detail {
 enum class cancellation { forward, keep_away };
 task<void> run_on(asio::any_io_executor target, task<void> work, cancellation mode);
 
-// True when the work ended by itself first; false when it was cancelled by the deadline or event. Rethrows its exception
-// (operation_aborted only when the caller itself was cancelled).
+// True when the work ended by itself first; false when it was cancelled by the deadline or event. Rethrows its
+// exception (operation_aborted only when the caller itself was cancelled).
 task<bool> run_for(task<void> work, duration limit);
 task<bool> run_until(task<void> work, event& stop);
 
@@ -69,7 +69,9 @@ task<T> shielded(task<T> work) {
 
 // `co_await ignore_cancellation();`: from here to its end this task (down to where it was spawned) cannot be cancelled,
 // and a cancellation that came before is forgotten. For clean-up that awaits; give that a deadline.
-inline auto ignore_cancellation() { return asio::this_coro::reset_cancellation_state(asio::disable_cancellation()); }
+inline auto ignore_cancellation() {
+  return asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+}
 
 // `co_await sleep_for(50ms)`: throws operation_aborted when cancelled.
 task<void> sleep_for(duration time);

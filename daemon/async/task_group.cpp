@@ -1,15 +1,14 @@
 #include "daemon/async/task_group.hpp"
 
-#include <list>
-#include <mutex>
-#include <utility>
-
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <list>
+#include <mutex>
+#include <utility>
 
 #include "daemon/async/event.hpp"
 
@@ -34,13 +33,15 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 }  // namespace
 
-void set_default_failure_sink(failure_sink sink) { default_sink() = std::move(sink); }
+void set_default_failure_sink(failure_sink sink) {
+  default_sink() = std::move(sink);
+}
 
 // Where a running task listens for its cancellation.
 struct task_group::handle::place {
   explicit place(asio::any_io_executor executor_) : executor(std::move(executor_)) {}
   const asio::any_io_executor executor;
-  asio::cancellation_signal signal;                // touched on the executor alone
+  asio::cancellation_signal signal;                        // touched on the executor alone
   bool started = false, cancelled = false, ended = false;  // likewise
 };
 
@@ -110,7 +111,9 @@ struct task_group::state : std::enable_shared_from_this<state> {
 task_group::task_group(asio::any_io_executor executor, failure_sink sink)
     : state_(std::make_shared<state>(std::move(executor), std::move(sink))) {}
 
-task_group::~task_group() { cancel(); }
+task_group::~task_group() {
+  cancel();
+}
 
 task_group::handle task_group::spawn(const char* what, task<void> work) {
   auto where = std::make_shared<handle::place>(state_->executor);
@@ -148,6 +151,8 @@ std::size_t task_group::size() const {
   return state_->count;
 }
 
-const asio::any_io_executor& task_group::executor() const { return state_->executor; }
+const asio::any_io_executor& task_group::executor() const {
+  return state_->executor;
+}
 
 }  // namespace sbx::async

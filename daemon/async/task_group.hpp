@@ -39,8 +39,8 @@ class task_group {
     std::weak_ptr<place> place_;
   };
 
-  // Starts `work`: at once and inline when called on the executor, else posted to it. `what` must be a literal: it names
-  // the task in failures. After cancel(), new tasks are destroyed unstarted.
+  // Starts `work`: at once and inline when called on the executor, else posted to it. `what` must be a literal: it
+  // names the task in failures. After cancel(), new tasks are destroyed unstarted.
   handle spawn(const char* what, task<void> work);
 
   // Asks every task to end (terminal cancellation); none can be started any more.

@@ -1,12 +1,11 @@
 // What event and signal are made of: coroutines that wait for a generation to pass. Used by them alone.
 #pragma once
 
+#include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
-
-#include <boost/asio/use_awaitable.hpp>
 
 #include "daemon/async/task.hpp"
 

@@ -39,7 +39,8 @@ std::optional<brace> read_brace(std::string_view text, std::size_t open) {
   return found;
 }
 
-// Braces that were found not to close are not looked at again: the scan for one is linear, and only `tries_max` are made.
+// Braces that were found not to close are not looked at again: the scan for one is linear, and only `tries_max` are
+// made.
 std::optional<brace> first_brace(std::string_view text) {
   constexpr int tries_max = 1000;
   int tries = 0;

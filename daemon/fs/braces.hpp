@@ -9,8 +9,8 @@
 
 namespace sbx::fs {
 
-// A brace without a comma or without its end stands for itself; "\{" too (escapes stay in the outcome). limit {limit, max}
-// beyond 1,000 texts or 64 KiB in all.
+// A brace without a comma or without its end stands for itself; "\{" too (escapes stay in the outcome). limit {limit,
+// max} beyond 1,000 texts or 64 KiB in all.
 result<std::vector<std::string>> expand_braces(std::string_view text);
 
 }  // namespace sbx::fs

@@ -18,8 +18,9 @@ struct call {
   async::stop_flag stop;
   // Of the user that started the daemon (the daemon's own is 077). For files and directories that come to be.
   mode_t umask = 022;
-  // True on the reactor thread: only what can't block for long is done (a local root, no mount crossed, at most 64 KiB).
-  // Anything else fails with an error for which would_block() is true, with nothing done: run it again in the pool.
+  // True on the reactor thread: only what can't block for long is done (a local root, no mount crossed, at most 64
+  // KiB). Anything else fails with an error for which would_block() is true, with nothing done: run it again in the
+  // pool.
   bool on_reactor = false;
   // Files larger than this are not edited (too_large).
   std::int64_t edit_bytes_max = std::int64_t{1} << 30;

@@ -17,7 +17,8 @@ struct copy_choices {
   special_files special = special_files::refuse;
 };
 
-// All in `source` into `target` (both open for reading). 0, ECANCELED, ENOTSUP (a special file, of type `refused`), errno.
+// All in `source` into `target` (both open for reading). 0, ECANCELED, ENOTSUP (a special file, of type `refused`),
+// errno.
 int copy_below(sys::unique_fd source, sys::unique_fd target, const copy_choices& choices, const call& how,
                copy_report& report, file_type& refused);
 

@@ -94,10 +94,14 @@ class tree_copy {
     if (!object) return errno == ENOENT ? 0 : errno;
     if (::fstat(object.get(), &status) != 0) return errno;
     switch (type_of(status)) {
-      case file_type::directory: return copy_directory(name, status);
-      case file_type::symlink: return copy_link(object, name, status);
-      case file_type::file: return copy_regular(object, name, status);
-      default: return special(type_of(status));
+      case file_type::directory:
+        return copy_directory(name, status);
+      case file_type::symlink:
+        return copy_link(object, name, status);
+      case file_type::file:
+        return copy_regular(object, name, status);
+      default:
+        return special(type_of(status));
     }
   }
 
@@ -187,7 +191,7 @@ class tree_copy {
   sys::unique_fd target_top_;
   struct stat target_status_ {};
   std::vector<frame> frames_;
-  std::string path_;  // of the current directory, below the top
+  std::string path_;                                                         // of the current directory, below the top
   std::map<std::pair<dev_t, ino_t>, std::pair<std::string, ino_t>> copies_;  // files with several names
   copy_report report_;
   file_type refused_ = file_type::device;
@@ -197,8 +201,8 @@ class tree_copy {
 
 mode_t mode_for_copy(sys::fd_ref copy, const struct stat& original) {
   struct stat status {};
-  const bool same = ::fstat(copy.get(), &status) == 0 && status.st_uid == original.st_uid &&
-                    status.st_gid == original.st_gid;
+  const bool same =
+      ::fstat(copy.get(), &status) == 0 && status.st_uid == original.st_uid && status.st_gid == original.st_gid;
   return original.st_mode & (same ? 07777 : 01777);
 }
 

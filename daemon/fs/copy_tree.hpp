@@ -15,9 +15,9 @@ struct copy_report {
   std::int64_t skipped_special = 0;  // FIFOs, sockets, devices: never copied
 };
 
-// Copies what is in `source` into the existing directory `target` (both any kind of directory descriptor), iterative, by
-// descriptors. Owners are kept where permitted. Blocks. Sees how.stop (cancelled) and tells how.progress. After a failure the target holds a part:
-// the caller removes it.
+// Copies what is in `source` into the existing directory `target` (both any kind of directory descriptor), iterative,
+// by descriptors. Owners are kept where permitted. Blocks. Sees how.stop (cancelled) and tells how.progress. After a
+// failure the target holds a part: the caller removes it.
 result<copy_report> copy_tree(sys::fd_ref source, sys::fd_ref target, const call& how);
 
 // Removes everything in `directory`, race-safe; the directory itself stays.

@@ -16,7 +16,9 @@ struct close_dir {
   void operator()(DIR* dir) const { ::closedir(dir); }
 };
 
-bool is_dot(const char* name) { return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0; }
+bool is_dot(const char* name) {
+  return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
+}
 
 }  // namespace
 
@@ -54,7 +56,9 @@ int open_subdirectory(sys::fd_ref directory, const char* name) noexcept {
   return fd < 0 ? -errno : fd;
 }
 
-directory_stack::directory_stack(sys::unique_fd top) { push(std::move(top)); }
+directory_stack::directory_stack(sys::unique_fd top) {
+  push(std::move(top));
+}
 
 int directory_stack::push(sys::unique_fd fd) {
   struct stat status {};

@@ -22,8 +22,10 @@ struct directory_entry {
   bool surely_file = false;      // a regular file, said the file system
 };
 
-// Calls `each` for all entries but "." and "..", in the system's order, until it answers false. 0 or an errno; ECANCELED.
-int for_each_entry(sys::fd_ref directory, const call& how, const std::function<bool(const char* name, unsigned type)>& each);
+// Calls `each` for all entries but "." and "..", in the system's order, until it answers false. 0 or an errno;
+// ECANCELED.
+int for_each_entry(sys::fd_ref directory, const call& how,
+                   const std::function<bool(const char* name, unsigned type)>& each);
 
 // All of them. Order is the system's.
 int read_entries(sys::fd_ref directory, const call& how, std::vector<directory_entry>& out);
@@ -31,8 +33,8 @@ int read_entries(sys::fd_ref directory, const call& how, std::vector<directory_e
 // Opens a subdirectory for reading without following a link. Negated errno (ENOTDIR, ELOOP: no directory).
 int open_subdirectory(sys::fd_ref directory, const char* name) noexcept;
 
-// The directories from the top of a walk down to where it is. Any depth with a bounded number of open descriptors: those
-// far up are closed and opened again by ".." when the walk comes back, and must then be the very same directory.
+// The directories from the top of a walk down to where it is. Any depth with a bounded number of open descriptors:
+// those far up are closed and opened again by ".." when the walk comes back, and must then be the very same directory.
 class directory_stack {
  public:
   explicit directory_stack(sys::unique_fd top);

@@ -118,7 +118,8 @@ class edit_run {
     const match_report report = count_matches(content.reader(), edit.old_text, counting, stopped_);
     if (report.failed != 0) return failed_with(report.failed);
     if (report.count == 0 || (report.count > 1 && !edit.all)) return mismatch(content, report, index);
-    const auto growth = static_cast<std::int64_t>(edit.new_text.size()) - static_cast<std::int64_t>(edit.old_text.size());
+    const auto growth =
+        static_cast<std::int64_t>(edit.new_text.size()) - static_cast<std::int64_t>(edit.old_text.size());
     if (growth > 0 && report.count > (how_.edit_bytes_max - content.size) / growth) {
       return fail(error(error_kind::too_large, "the file would become too large").with("max", how_.edit_bytes_max));
     }
@@ -211,7 +212,8 @@ result<edit_reply> edit_held(const place& target, const edit_request& request, c
   auto fd = reopen_file(target, O_RDONLY, how);
   if (!fd) return fail(std::move(fd.error()));
   const auto file = std::make_shared<sys::unique_fd>(std::move(*fd));
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   if (::fstat(file->get(), &before) != 0) return fail_at(errno, "looking at", request.path);
   if (how.on_reactor && before.st_size > reactor_bytes_max) return needs_pool();
   if (request.if_match && !etag_matches(*request.if_match, *file, before)) return changed_meanwhile(request);

@@ -32,8 +32,12 @@ tl::unexpected<error> denied(std::string_view reason) {
   return fail(std::move(e));
 }
 
-tl::unexpected<error> denied_outside() { return denied("the path leaves the workspace"); }
-tl::unexpected<error> denied_by_rule() { return denied("a rule of the profile forbids it"); }
+tl::unexpected<error> denied_outside() {
+  return denied("the path leaves the workspace");
+}
+tl::unexpected<error> denied_by_rule() {
+  return denied("a rule of the profile forbids it");
+}
 
 tl::unexpected<error> invalid(std::string_view pointer, std::string_view message) {
   error e(error_kind::invalid_params, std::string(message));
@@ -47,7 +51,9 @@ tl::unexpected<error> not_a_file(file_type type, std::string_view path) {
   return fail(std::move(e));
 }
 
-tl::unexpected<error> cancelled() { return fail(error_kind::cancelled, "the request was cancelled"); }
+tl::unexpected<error> cancelled() {
+  return fail(error_kind::cancelled, "the request was cancelled");
+}
 
 tl::unexpected<error> needs_pool() {
   error e(error_kind::internal, "this may block");
@@ -55,27 +61,41 @@ tl::unexpected<error> needs_pool() {
   return fail(std::move(e));
 }
 
-bool would_block(const error& e) { return e.kind == error_kind::internal && e.number == EWOULDBLOCK; }
+bool would_block(const error& e) {
+  return e.kind == error_kind::internal && e.number == EWOULDBLOCK;
+}
 
 file_type type_of(const struct stat& status) {
   switch (status.st_mode & S_IFMT) {
-    case S_IFREG: return file_type::file;
-    case S_IFDIR: return file_type::directory;
-    case S_IFLNK: return file_type::symlink;
-    case S_IFIFO: return file_type::fifo;
-    case S_IFSOCK: return file_type::socket;
-    default: return file_type::device;
+    case S_IFREG:
+      return file_type::file;
+    case S_IFDIR:
+      return file_type::directory;
+    case S_IFLNK:
+      return file_type::symlink;
+    case S_IFIFO:
+      return file_type::fifo;
+    case S_IFSOCK:
+      return file_type::socket;
+    default:
+      return file_type::device;
   }
 }
 
 const char* name_of(file_type type) {
   switch (type) {
-    case file_type::file: return "file";
-    case file_type::directory: return "directory";
-    case file_type::symlink: return "symlink";
-    case file_type::fifo: return "fifo";
-    case file_type::socket: return "socket";
-    case file_type::device: return "device";
+    case file_type::file:
+      return "file";
+    case file_type::directory:
+      return "directory";
+    case file_type::symlink:
+      return "symlink";
+    case file_type::fifo:
+      return "fifo";
+    case file_type::socket:
+      return "socket";
+    case file_type::device:
+      return "device";
   }
   return "device";
 }

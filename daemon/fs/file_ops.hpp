@@ -49,8 +49,8 @@ struct read_request {
   read_request() = default;
   std::string path;
   std::int64_t offset = 0;
-  std::int64_t max_bytes = 1 << 20;  // at most 4 MiB is ever read
-  std::optional<line_range> lines;   // then offset is 0
+  std::int64_t max_bytes = 1 << 20;                // at most 4 MiB is ever read
+  std::optional<line_range> lines;                 // then offset is 0
   tail_bytes tail = tail_bytes::whole_characters;  // exact when the caller forces base64
 };
 

@@ -128,7 +128,8 @@ class grep_run {
 result<std::optional<pattern>> compile_glob(const grep_request& request) {
   if (!request.glob) return std::optional<pattern>();
   auto compiled = pattern::compile(*request.glob);
-  if (!compiled && compiled.error().kind == error_kind::invalid_params) return invalid("/glob", compiled.error().message);
+  if (!compiled && compiled.error().kind == error_kind::invalid_params)
+    return invalid("/glob", compiled.error().message);
   if (!compiled) return fail(std::move(compiled.error()));
   return std::optional<pattern>(std::move(*compiled));
 }

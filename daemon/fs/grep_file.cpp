@@ -163,8 +163,8 @@ class file_search {
     std::size_t keep = end_;
     for (std::size_t count = 0; count < context_ && keep > 0; ++count) keep = line_begin(text(), keep - 1);
     if (end_ - keep > line_bytes_max) keep = end_;
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(keep), buffer_.begin() + static_cast<std::ptrdiff_t>(filled_),
-              buffer_.begin());
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(keep),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(filled_), buffer_.begin());
     searched_ = counted_ = end_ - keep;
     filled_ -= keep;
     end_ = searched_;
@@ -177,13 +177,13 @@ class file_search {
   grep_sink& sink_;
   std::vector<char>& buffer_;
   const call& how_;
-  std::int64_t offset_ = 0;    // in the file, of what is read next
-  std::int64_t line_ = 1;      // of the byte at counted_
+  std::int64_t offset_ = 0;  // in the file, of what is read next
+  std::int64_t line_ = 1;    // of the byte at counted_
   std::size_t counted_ = 0;
-  std::size_t searched_ = 0;   // where the new lines begin in the buffer
-  std::size_t end_ = 0;        // and end
-  std::size_t filled_ = 0;     // bytes in the buffer: a part of a line follows end_
-  std::size_t pending_ = 0;    // last matches that want more lines after them
+  std::size_t searched_ = 0;  // where the new lines begin in the buffer
+  std::size_t end_ = 0;       // and end
+  std::size_t filled_ = 0;    // bytes in the buffer: a part of a line follows end_
+  std::size_t pending_ = 0;   // last matches that want more lines after them
   bool eof_ = false;
 };
 

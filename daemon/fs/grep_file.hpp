@@ -31,14 +31,14 @@ enum class file_outcome { searched, binary, full, unreadable, cancelled };
 
 struct grep_sink {
   grep_sink() = default;
-  std::size_t limit = 0;        // of matches, all files together
-  std::size_t bytes_max = 0;    // of texts, likewise
+  std::size_t limit = 0;      // of matches, all files together
+  std::size_t bytes_max = 0;  // of texts, likewise
   std::size_t bytes = 0;
   std::vector<grep_match> matches;
 };
 
-// Appends the matches of one file; its memory is that of a piece of it, whatever its size. `full` when the sink is: there
-// is at least one more match than it took. A file with a NUL in it is binary: its matches are taken back.
+// Appends the matches of one file; its memory is that of a piece of it, whatever its size. `full` when the sink is:
+// there is at least one more match than it took. A file with a NUL in it is binary: its matches are taken back.
 file_outcome grep_file(sys::fd_ref file, const line_matcher& matcher, const std::string& path, std::size_t context,
                        grep_sink& sink, std::vector<char>& buffer, const call& how);
 

@@ -36,8 +36,8 @@ class window {
 
   // Keeps rest() and reads on behind it. 0 or an errno.
   int refill() {
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),
-              buffer_.begin());
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
     base_ += static_cast<std::int64_t>(begin_);
     end_ -= begin_;
     begin_ = 0;

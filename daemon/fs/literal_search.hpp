@@ -23,8 +23,8 @@ struct match_report {
   int failed = 0;                     // an errno; ECANCELED when `stopped` said so
 };
 
-// Counts `needle` (not empty) in all that `read` gives. Time linear in the content whatever the needle repeats; memory a
-// few times the needle's.
+// Counts `needle` (not empty) in all that `read` gives. Time linear in the content whatever the needle repeats; memory
+// a few times the needle's.
 match_report count_matches(const byte_reader& read, std::string_view needle, matches_counted how,
                            const std::function<bool()>& stopped);
 

@@ -45,8 +45,8 @@ result<void> move_path(const root_set& roots, const transfer_request& request, c
   auto target = resolve_name(roots, request.to, wants::name, intent::change, "/to", how);
   if (!target) return fail(std::move(target.error()));
   if (how.on_reactor && !roots.rules().empty()) return needs_pool();
-  const bool onto_itself = source->where.root_index == target->where.root_index &&
-                           source->where.relative == target->where.relative;
+  const bool onto_itself =
+      source->where.root_index == target->where.root_index && source->where.relative == target->where.relative;
   if (target->exists() && !request.overwrite) return exists(*target);
   if (onto_itself) return {};
   auto allowed = check_tree_rules(roots, *source, intent::change, target->where, how);

@@ -14,10 +14,14 @@ constexpr int attempts_max = 16;
 
 int flags_of(open_mode mode) {
   switch (mode) {
-    case open_mode::read: return O_RDONLY;
-    case open_mode::write: return O_WRONLY | O_TRUNC;
-    case open_mode::read_write: return O_RDWR;
-    case open_mode::append: return O_WRONLY | O_APPEND;
+    case open_mode::read:
+      return O_RDONLY;
+    case open_mode::write:
+      return O_WRONLY | O_TRUNC;
+    case open_mode::read_write:
+      return O_RDWR;
+    case open_mode::append:
+      return O_WRONLY | O_APPEND;
   }
   return O_RDONLY;
 }

@@ -218,9 +218,12 @@ bool matches_name(std::string_view wildcard, std::string_view name, dot_names do
 
 bool matches_segment(const segment& one, std::string_view name, dot_names dots) {
   switch (one.what) {
-    case segment::kind::literal: return one.text == name;
-    case segment::kind::wildcard: return matches_name(one.text, name, dots);
-    case segment::kind::any_depth: return dots == dot_names::matched || name.substr(0, 1) != ".";
+    case segment::kind::literal:
+      return one.text == name;
+    case segment::kind::wildcard:
+      return matches_name(one.text, name, dots);
+    case segment::kind::any_depth:
+      return dots == dot_names::matched || name.substr(0, 1) != ".";
   }
   return false;
 }
@@ -236,8 +239,8 @@ std::vector<segment> split_segments(std::string_view text) {
     text.remove_prefix(std::min(slash + 1, text.size()));
     if (part.empty() || part == ".") continue;
     segment one = make_segment(part);
-    const bool repeated = one.what == segment::kind::any_depth && !segments.empty() &&
-                          segments.back().what == segment::kind::any_depth;
+    const bool repeated =
+        one.what == segment::kind::any_depth && !segments.empty() && segments.back().what == segment::kind::any_depth;
     if (!repeated) segments.push_back(std::move(one));
   }
   return segments;

@@ -35,8 +35,8 @@ struct alternative {
   bool directories_only = false;  // it ends with a slash
 };
 
-// A path pattern. "**" as a whole part matches any number of parts, at the end at least one. Matching takes time bounded
-// by segments × names × length, never exponential.
+// A path pattern. "**" as a whole part matches any number of parts, at the end at least one. Matching takes time
+// bounded by segments × names × length, never exponential.
 class pattern {
  public:
   pattern() = default;

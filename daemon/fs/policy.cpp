@@ -33,7 +33,9 @@ result<policy> policy::compile(const std::vector<std::string>& deny, const std::
   return whole;
 }
 
-bool policy::denies(std::string_view relative) const { return any_covers(deny_, relative); }
+bool policy::denies(std::string_view relative) const {
+  return any_covers(deny_, relative);
+}
 
 bool policy::forbids_change(std::string_view relative) const {
   return any_covers(deny_, relative) || any_covers(read_only_, relative);

@@ -14,7 +14,8 @@ namespace sbx::fs {
 
 result<place> resolve_name(const root_set& roots, const std::string& path, wants wanted, intent purpose,
                            const char* pointer, const call& how) {
-  // "link/" would lead to what the link names; it is the link that is meant. "a/." and "a/.." name nothing of their own.
+  // "link/" would lead to what the link names; it is the link that is meant. "a/." and "a/.." name nothing of their
+  // own.
   std::string plain = path;
   while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
   resolve_options options(last_link::keep, wanted, purpose);

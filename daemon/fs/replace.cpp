@@ -26,7 +26,8 @@ int sync_directory(const place& target) {
   return fd && ::fsync(fd.get()) != 0 ? errno : 0;
 }
 
-// Access lists, labels and users' own attributes go along where that is permitted. (Capabilities don't: a write ends them.)
+// Access lists, labels and users' own attributes go along where that is permitted. (Capabilities don't: a write ends
+// them.)
 void copy_attributes(const place& target, sys::fd_ref to) {
   const std::string from = sys::descriptor_path(target.object);
   std::vector<char> names(4096), value(4096);
@@ -69,13 +70,14 @@ result<struct stat> write_in_place(const place& target, const replace_request& r
   auto fd = reopen_file(target, O_WRONLY, how);
   if (!fd) return fail(std::move(fd.error()));
   // Room first: what does not fit is found out while the old content is still there.
-  if (request.bytes > 0 && ::fallocate(fd->get(), FALLOC_FL_KEEP_SIZE, 0, request.bytes) != 0 &&
-      errno != EOPNOTSUPP && errno != ENOSYS) {
+  if (request.bytes > 0 && ::fallocate(fd->get(), FALLOC_FL_KEEP_SIZE, 0, request.bytes) != 0 && errno != EOPNOTSUPP &&
+      errno != ENOSYS) {
     return fail_at(errno, "writing", target.path);
   }
   if (const int failed = request.write(*fd); failed != 0) return fail_at(failed, "writing", target.path);
   if (::ftruncate(fd->get(), request.bytes) != 0) return fail_at(errno, "writing", target.path);
-  if (request.mode && ::fchmod(fd->get(), *request.mode) != 0) return fail_at(errno, "changing the mode of", target.path);
+  if (request.mode && ::fchmod(fd->get(), *request.mode) != 0)
+    return fail_at(errno, "changing the mode of", target.path);
   if (request.sync && ::fsync(fd->get()) != 0) return fail_at(errno, "syncing", target.path);
   return finished(target, *fd);
 }

@@ -1,4 +1,5 @@
-// Giving a name new content: atomically by rename where that is possible, in place where it is not. Internal to daemon/fs.
+// Giving a name new content: atomically by rename where that is possible, in place where it is not. Internal to
+// daemon/fs.
 #pragma once
 
 #include <functional>
@@ -44,15 +45,15 @@ using content_writer = std::function<int(sys::fd_ref out)>;
 
 struct replace_request {
   replace_request() = default;
-  std::optional<mode_t> mode;     // else: as it was; new files 0666 less the umask
-  bool only_new = false;          // conflict when the name is taken
+  std::optional<mode_t> mode;  // else: as it was; new files 0666 less the umask
+  bool only_new = false;       // conflict when the name is taken
   bool sync = false;
-  std::int64_t bytes = 0;         // of the new content
+  std::int64_t bytes = 0;  // of the new content
   content_writer write;
 };
 
-// Replaces what `target` (resolved with wants::name, locked by the caller) is, a regular file or nothing; `status` tells
-// what it is then. Failures leave the old content (conflict: somebody else made the name meanwhile).
+// Replaces what `target` (resolved with wants::name, locked by the caller) is, a regular file or nothing; `status`
+// tells what it is then. Failures leave the old content (conflict: somebody else made the name meanwhile).
 result<struct stat> replace_content(const place& target, const replace_request& request, const call& how);
 
 // A target that is held: resolved, regular or missing, its turn taken and looked at again since.

@@ -82,14 +82,14 @@ int open_at_once(const root& base, const plain_path& plain, place& found, const 
 result<void> check_rules(const root_set& roots, const place& found, intent purpose) {
   const policy& rules = roots.rules();
   if (rules.empty() || found.is_root()) return {};
-  const bool forbidden = purpose == intent::look ? rules.denies(found.where.relative)
-                                                 : rules.forbids_change(found.where.relative);
+  const bool forbidden =
+      purpose == intent::look ? rules.denies(found.where.relative) : rules.forbids_change(found.where.relative);
   if (forbidden) return denied_by_rule();
   return {};
 }
 
-result<place> resolve_below(const root_set& roots, const root_match& start, place found,
-                            const resolve_options& options, const call& how) {
+result<place> resolve_below(const root_set& roots, const root_match& start, place found, const resolve_options& options,
+                            const call& how) {
   const root& base = roots.at(start.index);
   const std::optional<plain_path> plain = make_plain(start.rest);
   if (how.on_reactor && (!plain || !base.local)) return needs_pool();
@@ -114,8 +114,7 @@ std::string joined(std::string_view directory, std::string_view name) {
   return whole;
 }
 
-result<place> resolve(const root_set& roots, const std::string& path, const resolve_options& options,
-                      const call& how) {
+result<place> resolve(const root_set& roots, const std::string& path, const resolve_options& options, const call& how) {
   if (path.find('\0') != std::string::npos) return invalid(options.pointer, "the path contains NUL");
   if (path.empty() && !options.empty_is_root) return invalid(options.pointer, "the path is empty");
   if (path.size() > path_bytes_max) return invalid(options.pointer, "the path is too long");

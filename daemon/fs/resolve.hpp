@@ -46,8 +46,8 @@ struct resolve_options {
   last_link last;
   wants wanted;
   intent purpose;
-  bool empty_is_root = false;           // "" is the first root, else invalid_params
-  const char* pointer = "/path";        // the parameter, for invalid_params
+  bool empty_is_root = false;     // "" is the first root, else invalid_params
+  const char* pointer = "/path";  // the parameter, for invalid_params
 };
 
 // Blocks, or with how.on_reactor fails with would_block. Errors: invalid_params, denied, root_gone, not_found, io.

@@ -18,11 +18,11 @@ namespace sbx::fs {
 // One root: an O_PATH descriptor of a directory, with the canonical path it had when it was opened.
 struct root {
   root() = default;
-  std::string path;                     // canonical
-  std::shared_ptr<sys::unique_fd> fd;   // O_PATH | O_DIRECTORY
+  std::string path;                    // canonical
+  std::shared_ptr<sys::unique_fd> fd;  // O_PATH | O_DIRECTORY
   dev_t device = 0;
   ino_t inode = 0;
-  bool local = false;                   // its own file system cannot hang
+  bool local = false;  // its own file system cannot hang
 };
 
 // A place below a root, after links. `relative` has no ".", "..", empty part or link in it; "" is the root itself.
@@ -36,8 +36,9 @@ struct location {
 // The ordered roots of one workspace and the rules that hold in them. Unchanged after open, shared between threads.
 class root_set {
  public:
-  // Opens existing directories; blocks (run it in the pool). Errors: invalid_params (not absolute, NUL, none, one inside
-  // another or twice), not_found, io ENOTDIR. Which directories may be roots at all is the caller's to judge, on `path`.
+  // Opens existing directories; blocks (run it in the pool). Errors: invalid_params (not absolute, NUL, none, one
+  // inside another or twice), not_found, io ENOTDIR. Which directories may be roots at all is the caller's to judge, on
+  // `path`.
   static result<root_set> open(const std::vector<std::string>& paths, policy rules = {});
 
   const std::vector<root>& roots() const { return roots_; }

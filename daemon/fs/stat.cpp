@@ -15,7 +15,8 @@ constexpr std::int64_t reactor_bytes_max = 64 * 1024;
 
 // A file that may not be read has none.
 result<std::optional<std::string>> file_etag(const place& found, const call& how) {
-  if (how.on_reactor && found.status.st_size > reactor_bytes_max && etag_needs_content(found.status)) return needs_pool();
+  if (how.on_reactor && found.status.st_size > reactor_bytes_max && etag_needs_content(found.status))
+    return needs_pool();
   auto readable = reopen_file(found, O_RDONLY, how);
   if (!readable && would_block(readable.error())) return fail(std::move(readable.error()));
   if (!readable) return std::optional<std::string>();

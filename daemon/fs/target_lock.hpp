@@ -1,4 +1,5 @@
-// Writers of one file take turns: comparing an etag and replacing the file is one step among them. Internal to daemon/fs.
+// Writers of one file take turns: comparing an etag and replacing the file is one step among them. Internal to
+// daemon/fs.
 #pragma once
 
 #include <sys/types.h>

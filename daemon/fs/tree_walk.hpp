@@ -18,10 +18,10 @@ enum class visit { go_on, skip, stop };  // skip: not into this directory
 struct met {
   met(sys::fd_ref directory_, const directory_entry& entry_, const std::string& path_, std::size_t depth_)
       : directory(directory_), entry(entry_), path(path_), depth(depth_) {}
-  sys::fd_ref directory;         // that holds the name
+  sys::fd_ref directory;  // that holds the name
   const directory_entry& entry;
-  const std::string& path;       // below the top of the walk
-  std::size_t depth;             // 0 for entries of the top
+  const std::string& path;  // below the top of the walk
+  std::size_t depth;        // 0 for entries of the top
 };
 
 struct walk_hooks {
@@ -32,8 +32,8 @@ struct walk_hooks {
   std::function<void()> left;
 };
 
-// Never follows a link; any depth. Directories that vanish or may not be read are passed over. 0, ECANCELED, or an errno
-// when the walk could not go on (a directory it was in was moved away).
+// Never follows a link; any depth. Directories that vanish or may not be read are passed over. 0, ECANCELED, or an
+// errno when the walk could not go on (a directory it was in was moved away).
 int walk_tree(sys::unique_fd top, const walk_hooks& hooks, const call& how);
 
 }  // namespace sbx::fs

@@ -197,7 +197,7 @@ class path_walk {
   std::vector<std::string> pending_;  // parts still to take, the next one last
   std::string relative_;              // names of levels_, joined
   int links_ = 0;
-  bool dotted_ = false;               // the last part taken names no entry of its own
+  bool dotted_ = false;  // the last part taken names no entry of its own
   bool done_ = false;
 };
 

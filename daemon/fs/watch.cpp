@@ -6,7 +6,6 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
 #include <cerrno>
 #include <chrono>
 
@@ -29,7 +28,8 @@ result<place> watched_directory(const root_set& roots, const watch_request& requ
   file_name = found->name;
   const std::string& relative = found->where.relative;
   const std::size_t slash = relative.rfind('/');
-  const location parent(found->where.root_index, slash == std::string::npos ? std::string() : relative.substr(0, slash));
+  const location parent(found->where.root_index,
+                        slash == std::string::npos ? std::string() : relative.substr(0, slash));
   return resolve(roots, roots.absolute_path(parent), options, how);
 }
 

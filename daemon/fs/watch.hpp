@@ -41,12 +41,13 @@ struct watch_request {
 
 class watch_tree;  // the inotify descriptor and what it knows; no asio
 
-// Begins to watch: blocks (walks the tree when recursive). limit {limit, max} at 16,384 directories or the kernel's own.
+// Begins to watch: blocks (walks the tree when recursive). limit {limit, max} at 16,384 directories or the kernel's
+// own.
 result<std::shared_ptr<watch_tree>> open_watch(std::shared_ptr<const root_set> roots, const watch_request& request,
                                                const call& how);
 
-// The awaiting side. Lives on `executor` (a strand); what may block is done in the pool under `pool_key`. Destroying it ends
-// the watch.
+// The awaiting side. Lives on `executor` (a strand); what may block is done in the pool under `pool_key`. Destroying it
+// ends the watch.
 class watcher {
  public:
   watcher(async::asio::any_io_executor executor, async::blocking_pool& pool, std::string pool_key,

@@ -30,7 +30,9 @@ tl::unexpected<error> limit_reached(const char* limit, std::int64_t most) {
   return fail(std::move(e));
 }
 
-std::uint64_t hash_of(std::string_view name) { return std::hash<std::string_view>()(name); }
+std::uint64_t hash_of(std::string_view name) {
+  return std::hash<std::string_view>()(name);
+}
 
 }  // namespace
 
@@ -73,7 +75,8 @@ result<void> watch_tree::add(const pending_directory& one, const call& how) {
   if (!found->is_directory()) return fail_at(ENOTDIR, "watching", found->path);
   const std::string path = sys::descriptor_path(found->object);
   const int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), directory_mask);
-  if (descriptor < 0 && errno == ENOSPC) return limit_reached("inotify_watches", static_cast<std::int64_t>(watched_.size()));
+  if (descriptor < 0 && errno == ENOSPC)
+    return limit_reached("inotify_watches", static_cast<std::int64_t>(watched_.size()));
   if (descriptor < 0) return fail_at(errno, "watching", found->path);
   if (const auto known = watched_.find(descriptor); known != watched_.end()) descriptors_.erase(known->second.relative);
   descriptors_[one.relative] = descriptor;

@@ -1,5 +1,5 @@
-// What a watch knows: which directories it watches, under which names, and what it has yet to tell. No asio; internal to
-// daemon/fs.
+// What a watch knows: which directories it watches, under which names, and what it has yet to tell. No asio; internal
+// to daemon/fs.
 #pragma once
 
 #include <sys/inotify.h>
@@ -36,8 +36,8 @@ class watch_tree {
  private:
   enum class telling { silent, as_created };
   struct watched {
-    std::string relative;                      // of the directory, below its root
-    std::unordered_set<std::uint64_t> names;   // hashes of the names in it, to tell new from replaced
+    std::string relative;                     // of the directory, below its root
+    std::unordered_set<std::uint64_t> names;  // hashes of the names in it, to tell new from replaced
   };
   struct pending_directory {
     pending_directory(std::string relative_, telling what_) : relative(std::move(relative_)), what(what_) {}
@@ -66,7 +66,7 @@ class watch_tree {
   std::map<std::string, int> descriptors_;  // by relative path
   int root_descriptor_ = -1;                // of the root, when that is not the base
   std::deque<pending_directory> pending_;
-  std::string unread_;                      // events read from the kernel, not yet looked at
+  std::string unread_;  // events read from the kernel, not yet looked at
   std::deque<change> outgoing_;
   bool overflow_ = false, ended_ = false;
 };

@@ -37,7 +37,8 @@ std::string etag_now(const place& target, const struct stat& status) {
 result<struct stat> append_to(const place& target, const write_request& request, const call& how) {
   auto fd = reopen_file(target, O_WRONLY | O_APPEND, how);
   if (!fd) return fail(std::move(fd.error()));
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   if (::fstat(fd->get(), &before) != 0) return fail_at(errno, "looking at", request.path);
   const auto bytes = static_cast<off_t>(request.data.size());
   if (bytes > 0 && ::fallocate(fd->get(), FALLOC_FL_KEEP_SIZE, before.st_size, bytes) != 0 && errno != EOPNOTSUPP &&

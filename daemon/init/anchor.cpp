@@ -42,7 +42,8 @@ class anchor {
     bool report, leash;
   };
 
-  // As long as a runner waits, the leash is its alone. After its alarm, its end of the pipe tells whether it has executed.
+  // As long as a runner waits, the leash is its alone. After its alarm, its end of the pipe tells whether it has
+  // executed.
   waited wait_for_something() {
     sigset_t open;
     sigfillset(&open);
@@ -206,8 +207,8 @@ class anchor {
     send_message(leash_number, wire::message::state, serial, &state, sizeof state, pids, state.count * sizeof pids[0]);
   }
 
-  // From the top: whoever loses its parent becomes our child, where its number is safe until we reap it. That is faster than
-  // any storm of forks, and needs no look at the rest of the system.
+  // From the top: whoever loses its parent becomes our child, where its number is safe until we reap it. That is faster
+  // than any storm of forks, and needs no look at the rest of the system.
   [[noreturn]] void end_tree() {
     if (slot_.leader != 0 && !slot_.end_known) kill(-slot_.leader, SIGKILL);
     sigset_t child;

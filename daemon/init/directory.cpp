@@ -28,7 +28,9 @@ int open_beneath(int root, const char* path) {
   return fd;
 }
 
-int open_root(const char* root) { return open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }
+int open_root(const char* root) {
+  return open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 // The step by step way to the same verdicts. Remembers where it is as text without links, so that ".." never asks the
 // kernel for a parent that may have been moved.
@@ -147,8 +149,8 @@ class walk {
   const char* root_ = nullptr;
   int directory_ = -1;
   int links_ = 0;
-  std::size_t at_ = 0;                  // in rest_: what is still to do
-  char here_[path_bytes_max] = {};      // below the root: "" or "/name/name"
+  std::size_t at_ = 0;              // in rest_: what is still to do
+  char here_[path_bytes_max] = {};  // below the root: "" or "/name/name"
   char rest_[path_bytes_max] = {};
   char scratch_[path_bytes_max];
   char name_[257];

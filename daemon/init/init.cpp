@@ -228,7 +228,9 @@ class init {
   // What fell to us when its anchor was killed: all of it is killed; when nothing is left, its leashes hear the end.
   void finish_orphans() {
     if (!orphans_) return;
-    const auto is_anchor = [](void* self, pid_t pid) { return static_cast<init*>(self)->slot_of_anchor(pid) != nullptr; };
+    const auto is_anchor = [](void* self, pid_t pid) {
+      return static_cast<init*>(self)->slot_of_anchor(pid) != nullptr;
+    };
     if (kill_children(is_anchor, this) > 0) return;
     reap();  // the last one may have ended between the last look and this
     orphans_ = false;
@@ -296,11 +298,18 @@ class init {
       if (is_ours(entry.pid)) continue;
       if (head.count == wire::processes_max) break;
       const std::size_t left = sizeof arguments - head.arguments_bytes;
-      const auto bytes = static_cast<std::uint32_t>(read_arguments(
-          entry.pid, arguments + head.arguments_bytes, left < wire::arguments_bytes_max ? left : wire::arguments_bytes_max));
+      const auto bytes = static_cast<std::uint32_t>(
+          read_arguments(entry.pid, arguments + head.arguments_bytes,
+                         left < wire::arguments_bytes_max ? left : wire::arguments_bytes_max));
       head.arguments_bytes += bytes;
-      told[head.count++] = {entry.pid, entry.ppid, leader_of(entry, below), static_cast<std::uint32_t>(entry.state),
-                            entry.rss_pages * page, entry.cpu_ticks * 1000 / tick, bytes, 0};
+      told[head.count++] = {entry.pid,
+                            entry.ppid,
+                            leader_of(entry, below),
+                            static_cast<std::uint32_t>(entry.state),
+                            entry.rss_pages * page,
+                            entry.cpu_ticks * 1000 / tick,
+                            bytes,
+                            0};
     }
     char* const front = reinterpret_cast<char*>(told) + head.count * sizeof told[0];
     memcpy(front, arguments, head.arguments_bytes);
@@ -351,8 +360,8 @@ void on_child(int) {}
 }  // namespace
 
 slot* make_slots() {
-  void* made =
-      mmap(nullptr, sizeof(slot) * slots_max, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* made = mmap(nullptr, sizeof(slot) * slots_max, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return made == MAP_FAILED ? nullptr : static_cast<slot*>(made);
 }
 

@@ -9,7 +9,7 @@
 namespace sbx::init {
 
 struct options {
-  int control = -1;      // the control socket, inherited
+  int control = -1;              // the control socket, inherited
   bool whole_namespace = false;  // pid 1 of a pid namespace: everything in it is ours
   rlimit descriptors = {};       // RLIMIT_NOFILE as it was found
 };

@@ -21,8 +21,8 @@ struct received {
 
 void close_received(received& what);
 
-// Control (a stream): one header and the descriptors that ride on it. `again`: nothing there yet. `ended`: end-of-file or a
-// broken peer.
+// Control (a stream): one header and the descriptors that ride on it. `again`: nothing there yet. `ended`: end-of-file
+// or a broken peer.
 enum class receive_result { ok, again, ended };
 receive_result receive_header(int socket, received& out);
 
@@ -36,7 +36,8 @@ struct packet_size {
 };
 packet_size receive_packet(int socket, void* body, std::size_t room, received& out);
 
-// Either: sends header and up to two parts as one; waits for room. A peer that is gone is no error: its end-of-file tells.
+// Either: sends header and up to two parts as one; waits for room. A peer that is gone is no error: its end-of-file
+// tells.
 void send_message(int socket, wire::message type, std::uint32_t serial, const void* part, std::size_t bytes,
                   const void* more = nullptr, std::size_t more_bytes = 0, int fd = -1);
 

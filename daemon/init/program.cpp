@@ -44,7 +44,9 @@ wire::reason reason_of(int error, const char* path) {
   }
 }
 
-wire::spawn_failed failed(int error, wire::reason reason) { return {wire::stage::exec, reason, error}; }
+wire::spawn_failed failed(int error, wire::reason reason) {
+  return {wire::stage::exec, reason, error};
+}
 
 const char* path_in(char** environment) {
   for (; *environment; ++environment)

@@ -147,6 +147,8 @@ class runner {
 
 }  // namespace
 
-void run_runner(slot& mine, const wire::setup& defaults) { runner(mine, defaults).run(); }
+void run_runner(slot& mine, const wire::setup& defaults) {
+  runner(mine, defaults).run();
+}
 
 }  // namespace sbx::init

@@ -1,5 +1,5 @@
-// What is remembered of each anchor, in memory that init, the anchor and its runner share: so init can tell a leader's real
-// end when the anchor was killed before it could.
+// What is remembered of each anchor, in memory that init, the anchor and its runner share: so init can tell a leader's
+// real end when the anchor was killed before it could.
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +22,15 @@ struct slot {
   bool orphaned = false;         // the anchor is gone, its leader or tree is not yet told of
 
   // Written by the runner.
-  std::atomic<bool> taken{false};      // a message is being read from the leash: no other runner can be given it any more
-  std::atomic<bool> saw_end{false};    // end-of-file came instead
+  std::atomic<bool> taken{false};    // a message is being read from the leash: no other runner can be given it any more
+  std::atomic<bool> saw_end{false};  // end-of-file came instead
   std::atomic<bool> bad_order{false};  // something came that is no spawn
   std::atomic<bool> failure_known{false};
   wire::spawn_failed failure{};
 
   // Written by the anchor.
-  std::atomic<pid_t> runner{0};      // forked ahead, not a command yet; 0 for none
-  std::atomic<pid_t> leader{0};      // the command runs, or ran
+  std::atomic<pid_t> runner{0};       // forked ahead, not a command yet; 0 for none
+  std::atomic<pid_t> leader{0};       // the command runs, or ran
   std::atomic<bool> answered{false};  // started or spawn_failed was said
   wire::exited end{};
   std::atomic<bool> end_known{false};  // set before the leader is reaped

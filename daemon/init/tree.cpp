@@ -18,7 +18,8 @@ std::size_t capacity = 0;
 
 bool grow() {
   const std::size_t wanted = capacity ? capacity * 2 : 1024;
-  void* made = mmap(nullptr, wanted * sizeof(process_entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* made =
+      mmap(nullptr, wanted * sizeof(process_entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) return false;
   if (table) {
     memcpy(made, table, capacity * sizeof(process_entry));
@@ -165,7 +166,8 @@ std::size_t kill_children(bool (*spare)(void* context, pid_t pid), void* context
   }
   char text[4096];
   number_reader numbers;
-  for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;) numbers.feed(text, static_cast<std::size_t>(got), kill_one);
+  for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;)
+    numbers.feed(text, static_cast<std::size_t>(got), kill_one);
   close(fd);
   return met;
 }

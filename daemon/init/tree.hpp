@@ -18,7 +18,9 @@ struct process_entry {
   bool beneath;  // scratch
 };
 
-inline bool is_alive(const process_entry& entry) { return entry.state != 'Z' && entry.state != 'X'; }
+inline bool is_alive(const process_entry& entry) {
+  return entry.state != 'Z' && entry.state != 'X';
+}
 
 // The command line of a process, its strings each ended by NUL; how many bytes there are (0 when it is gone).
 std::size_t read_arguments(pid_t pid, char* into, std::size_t room);
@@ -39,8 +41,8 @@ snapshot read_descendants(pid_t root);
 // Sends `number` to every living descendant of this process, each by a pidfd that is checked again after opening.
 void signal_descendants(int number);
 
-// Kills the children of this process, which must have one thread: unreaped, so that their numbers are their own. Those for
-// which `spare` answers true are left alone (null: nobody). Answers how many were not spared, ended ones included.
+// Kills the children of this process, which must have one thread: unreaped, so that their numbers are their own. Those
+// for which `spare` answers true are left alone (null: nobody). Answers how many were not spared, ended ones included.
 std::size_t kill_children(bool (*spare)(void* context, pid_t pid), void* context);
 
 }  // namespace sbx::init

@@ -1,13 +1,12 @@
 #include "daemon/process/bash.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <charconv>
 
@@ -39,15 +38,15 @@ std::string random_number() {
 
 }  // namespace
 
-// 3 is the script, which bash has opened anew by its name; 4, where the ends are told, goes out of the way of what people
-// use. An interrupt ends the line, which is a sourced text, as `return` does.
+// 3 is the script, which bash has opened anew by its name; 4, where the ends are told, goes out of the way of what
+// people use. An interrupt ends the line, which is a sourced text, as `return` does.
 std::string bash_prologue() {
   return "exec 3<&- 97>&4 4>&-\n"
          "builtin trap 'builtin return 130 2>/dev/null' INT\n";
 }
 
-// The line is sourced from a here-document: so it may hold anything, `return` and `break` do no harm, and a syntax error
-// is its own. Neither descriptor is open while it runs.
+// The line is sourced from a here-document: so it may hold anything, `return` and `break` do no harm, and a syntax
+// error is its own. Neither descriptor is open while it runs.
 std::string bash_statement(std::string_view line, std::string_view number) {
   std::string out = ". /dev/fd/96 96<<'" + std::string(number) + "' 97>&-\nexec 96<&-; ";
   out.append(line);
@@ -123,7 +122,8 @@ async::task<void> bash::read_reports() {
   const auto self = shared_from_this();
   while (reports_.is_open()) {
     boost::system::error_code failed;
-    co_await reports_.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, failed));
+    co_await reports_.async_wait(asio::posix::descriptor_base::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, failed));
     if (failed || !reports_.is_open() || !take_messages()) co_return;
   }
 }
@@ -155,7 +155,9 @@ void bash::take(std::string_view message) {
   changed_.notify_all();
 }
 
-void bash::send(std::string text) { process_->tasks().spawn("the script of a shell", feed(std::move(text))); }
+void bash::send(std::string text) {
+  process_->tasks().spawn("the script of a shell", feed(std::move(text)));
+}
 
 async::task<void> bash::feed(std::string text) {
   const auto self = shared_from_this();
@@ -169,7 +171,8 @@ async::task<void> bash::feed(std::string text) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno != EAGAIN) co_return;
     boost::system::error_code failed;
-    co_await script_.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+    co_await script_.async_wait(asio::posix::descriptor_base::wait_write,
+                                asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return;
   }
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-
 #include <memory>
 #include <optional>
 #include <string>

@@ -66,7 +66,9 @@ void capture::append(std::string_view bytes) {
   }
 }
 
-captured capture::take() { return take(0); }
+captured capture::take() {
+  return take(0);
+}
 
 captured capture::take(std::size_t left_out) {
   captured out;

@@ -30,8 +30,8 @@ class capture final : public output_sink {
   // Text is cut at character borders only. Empties the capture.
   captured take();
 
-  // For a stream that goes on in `log`, which is fresh: what was kept goes there too. A character that has only begun at the
-  // end is left to the log's readers: total_bytes ends before it. Empties the capture.
+  // For a stream that goes on in `log`, which is fresh: what was kept goes there too. A character that has only begun
+  // at the end is left to the log's readers: total_bytes ends before it. Empties the capture.
   captured hand_over(output_log& log);
 
   // Puts what it holds, and what it dropped, in front of what `later` is going to hold. Empties the capture.

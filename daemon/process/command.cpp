@@ -19,7 +19,8 @@ std::vector<std::string> make_environment(const sandbox::sandbox& box, std::opti
   std::map<std::string, std::string> env;
   for (const auto& entry : box.base_env()) {
     const auto equals = entry.find('=');
-    if (equals != std::string::npos && equals > 0) env.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
+    if (equals != std::string::npos && equals > 0)
+      env.insert_or_assign(entry.substr(0, equals), entry.substr(equals + 1));
   }
   env.emplace("PATH", usual_path);
   env.emplace("HOME", box.home());

@@ -25,8 +25,8 @@ std::string own_path(const sandbox::sandbox& box);
 // Changes to an environment: a value, or nothing to remove the name.
 using env_changes = std::map<std::string, std::optional<std::string>>;
 
-// The environment inside: the sandbox's own base (an image's) first, whose gaps the fixed small set fills (PATH HOME USER
-// LANG TERM TMPDIR, pagers off without a terminal), then each layer in order.
+// The environment inside: the sandbox's own base (an image's) first, whose gaps the fixed small set fills (PATH HOME
+// USER LANG TERM TMPDIR, pagers off without a terminal), then each layer in order.
 std::vector<std::string> make_environment(const sandbox::sandbox& box, std::optional<std::string> terminal,
                                           const std::vector<const env_changes*>& layers);
 

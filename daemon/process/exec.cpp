@@ -81,7 +81,8 @@ async::task<result<exec_result>> exec::run(exec_request request) {
   for (const auto& [number, target] : std::exchange(early_signals_, {})) process_->signal(number, target);
   if (request.timeout) process_->limit_time(*request.timeout, request.grace);
   if (wires->feed)
-    process_->tasks().spawn("input of a command", feed_pipe(strand_, std::move(wires->feed), std::move(request.stdin_data)));
+    process_->tasks().spawn("input of a command",
+                            feed_pipe(strand_, std::move(wires->feed), std::move(request.stdin_data)));
   captures streams(wires->out, wires->err);
   auto finishing = wait_finished(request.yield);
   co_await std::move(finishing);

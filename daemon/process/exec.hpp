@@ -20,10 +20,10 @@ enum class survivors_rule { leave, kill };
 struct exec_request {
   exec_request() = default;
   process::command command;
-  std::string stdin_data;                          // without stdin_fd: fed to the command, then end-of-file
+  std::string stdin_data;  // without stdin_fd: fed to the command, then end-of-file
   std::optional<sys::unique_fd> stdin_fd, stdout_fd, stderr_fd;  // handed over to the command
   bool merge_stderr = false;
-  std::size_t output_bytes_max = 1u << 20;         // of each stream
+  std::size_t output_bytes_max = 1u << 20;  // of each stream
   std::optional<std::chrono::milliseconds> timeout;
   std::chrono::milliseconds grace{2000};
   survivors_rule survivors = survivors_rule::leave;

@@ -29,7 +29,8 @@ struct exit_status {
 std::optional<int> signal_number(const std::string& name);
 std::string signal_name(int number);
 
-// What the leader's end came to, but for outcomes that only its owner knows (timed_out, cancelled, stopped, oom_killed).
+// What the leader's end came to, but for outcomes that only its owner knows (timed_out, cancelled, stopped,
+// oom_killed).
 exit_status exit_of(const sandbox::leader_end& end, std::int64_t duration_ms);
 
 }  // namespace sbx::process

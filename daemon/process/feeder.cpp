@@ -1,11 +1,10 @@
 #include "daemon/process/feeder.hpp"
 
+#include <unistd.h>
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
-#include <unistd.h>
-
 #include <cerrno>
 #include <string_view>
 
@@ -25,7 +24,8 @@ async::task<void> feed_pipe(async::strand strand, sys::unique_fd to, std::string
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno != EAGAIN) co_return;
     boost::system::error_code failed;
-    co_await pipe.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+    co_await pipe.async_wait(asio::posix::descriptor_base::wait_write,
+                             asio::redirect_error(asio::use_awaitable, failed));
     if (failed) co_return;
   }
 }

@@ -1,12 +1,11 @@
 #include "daemon/process/input.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 
 #include "daemon/async/run.hpp"
@@ -44,7 +43,9 @@ error nobody_reads() {
 
 input::input(async::strand strand, sys::unique_fd to, input_kind kind) : target_(strand, to.release()), kind_(kind) {}
 
-sys::fd_ref input::fd() { return target_.is_open() ? sys::fd_ref(target_.native_handle()) : sys::fd_ref(); }
+sys::fd_ref input::fd() {
+  return target_.is_open() ? sys::fd_ref(target_.native_handle()) : sys::fd_ref();
+}
 
 void input::close() {
   boost::system::error_code ignored;
@@ -61,8 +62,8 @@ result<std::size_t> input::put(std::string_view data) {
   }
 }
 
-// A pipe takes pieces of up to PIPE_BUF bytes whole or not at all. A terminal does not: what is left of a character that it
-// took in part is owed to it.
+// A pipe takes pieces of up to PIPE_BUF bytes whole or not at all. A terminal does not: what is left of a character
+// that it took in part is owed to it.
 result<std::size_t> input::put_characters(std::string_view data) {
   const std::size_t part = whole_characters(data, PIPE_BUF);
   auto taken = put(data.substr(0, part));
@@ -97,7 +98,8 @@ result<std::size_t> input::write_now(std::string_view data, reading how) {
 
 async::task<void> input::wait_for_room() {
   boost::system::error_code failed;
-  co_await target_.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+  co_await target_.async_wait(asio::posix::descriptor_base::wait_write,
+                              asio::redirect_error(asio::use_awaitable, failed));
 }
 
 async::task<result<std::size_t>> input::write(std::string data, reading how, std::chrono::milliseconds wait) {
@@ -119,7 +121,8 @@ async::task<result<std::size_t>> input::write(std::string data, reading how, std
     const auto now = clock::now();
     if (now >= give_up && *taken < turn_bytes) co_return done;
     auto waiting = wait_for_room();
-    auto limited = async::with_deadline(std::move(waiting), std::max<clock::duration>(give_up - now, std::chrono::milliseconds(1)));
+    auto limited = async::with_deadline(std::move(waiting),
+                                        std::max<clock::duration>(give_up - now, std::chrono::milliseconds(1)));
     const bool there_is_room = co_await std::move(limited);
     if (!there_is_room && clock::now() >= give_up) co_return done;
   }

@@ -161,7 +161,8 @@ log_chunk output_log::read(std::int64_t offset, std::size_t max_bytes, reading h
   const std::int64_t kept_end = rule_ == retain_rule::head ? head_end_ : total_;
   std::int64_t from = std::max(offset, std::min(first(), total_));
   if (from >= kept_end && from < total_) from = total_;
-  const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(max_bytes), std::max<std::int64_t>(0, kept_end - from));
+  const auto wanted =
+      std::min<std::int64_t>(static_cast<std::int64_t>(max_bytes), std::max<std::int64_t>(0, kept_end - from));
   if (wanted > 0) out.data = load(from, static_cast<std::size_t>(wanted));
   if (how == reading::text) {
     // What was cut off in front may have taken the beginning of a character with it.
@@ -172,7 +173,8 @@ log_chunk output_log::read(std::int64_t offset, std::size_t max_bytes, reading h
     }
     const auto check = sys::check_utf8(out.data);
     const bool more_may_come = !finished_ || from + static_cast<std::int64_t>(out.data.size()) < kept_end;
-    if (more_may_come && check.incomplete_tail > 0 && check.is_text(out.data.size())) out.data.resize(check.valid_bytes);
+    if (more_may_come && check.incomplete_tail > 0 && check.is_text(out.data.size()))
+      out.data.resize(check.valid_bytes);
   }
   out.offset = from;
   out.lost_bytes = from - offset;

@@ -14,8 +14,8 @@ namespace sbx::process {
 
 enum class retain_rule { tail, head };
 
-// text: a character is never split at the end of what is read, an incomplete one (at most 3 bytes) stays for the next read
-// while more may come. bytes: whatever is there.
+// text: a character is never split at the end of what is read, an incomplete one (at most 3 bytes) stays for the next
+// read while more may come. bytes: whatever is there.
 enum class reading { text, bytes };
 
 struct log_chunk {
@@ -28,8 +28,8 @@ struct log_chunk {
   bool says_something() const { return !data.empty() || lost_bytes > 0; }
 };
 
-// A sparse file in memory whose offset is the stream's, made with the first byte; holes are punched behind `tail`, `head`
-// stops storing and counts. Lives on its process's strand.
+// A sparse file in memory whose offset is the stream's, made with the first byte; holes are punched behind `tail`,
+// `head` stops storing and counts. Lives on its process's strand.
 class output_log final : public output_sink {
  public:
   output_log(std::size_t retain_bytes, retain_rule rule);
@@ -64,8 +64,8 @@ class output_log final : public output_sink {
   const retain_rule rule_;
   sys::unique_fd file_;
   std::int64_t total_ = 0;
-  std::int64_t floor_ = 0;    // nothing before it is kept, whatever the rule
-  std::int64_t punched_ = 0;  // below it the file has holes
+  std::int64_t floor_ = 0;     // nothing before it is kept, whatever the rule
+  std::int64_t punched_ = 0;   // below it the file has holes
   std::int64_t head_end_ = 0;  // head: where what is kept ends
   bool head_closed_ = false, can_splice_ = true, finished_ = false;
   async::signal changed_;

@@ -1,11 +1,10 @@
 #include "daemon/process/process_tree.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <csignal>
 
@@ -19,9 +18,9 @@ using clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto quiet_limit = 50ms;       // a kept pipe: so long without a byte is the end of waiting
-constexpr auto settle_limit = 500ms;     // and so long in all
-constexpr auto last_resort_delay = 6s;   // a tree that does not become empty after KILL takes its sandbox along
+constexpr auto quiet_limit = 50ms;      // a kept pipe: so long without a byte is the end of waiting
+constexpr auto settle_limit = 500ms;    // and so long in all
+constexpr auto last_resort_delay = 6s;  // a tree that does not become empty after KILL takes its sandbox along
 
 error resources(int number, const char* doing) {
   error e = error::system(number, doing);
@@ -32,19 +31,15 @@ error resources(int number, const char* doing) {
 }  // namespace
 
 struct process_tree::drain_state {
-  drain_state(async::strand strand, output_stream from) : source(strand, from.source.release()), sink(std::move(from.sink)) {}
+  drain_state(async::strand strand, output_stream from)
+      : source(strand, from.source.release()), sink(std::move(from.sink)) {}
   asio::posix::stream_descriptor source;
   std::shared_ptr<output_sink> sink;
   bool ended = false;
 };
 
 process_tree::process_tree(std::shared_ptr<sandbox::sandbox> box, async::strand strand)
-    : box_(std::move(box)),
-      strand_(strand),
-      ladder_(strand),
-      timeout_(strand),
-      last_resort_(strand),
-      tasks_(strand) {}
+    : box_(std::move(box)), strand_(strand), ladder_(strand), timeout_(strand), last_resort_(strand), tasks_(strand) {}
 
 process_tree::~process_tree() = default;
 

@@ -1,11 +1,10 @@
-// One command and all it forks: what exec, job, pty and shell have in common. It owns the leash and the daemon's ends of
-// the command's pipes; they differ in where the output goes and who waits.
+// One command and all it forks: what exec, job, pty and shell have in common. It owns the leash and the daemon's ends
+// of the command's pipes; they differ in where the output goes and who waits.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -49,8 +48,8 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
   // Once. On failure nothing runs and the outputs are closed. Draining begins by itself.
   async::task<result<void>> start(start_request request);
 
-  // The leader is reaped and what was in its pipes has been drained: at end-of-file, as soon as tree and pipes are empty, or,
-  // when a descendant keeps a pipe, after 50 ms without a byte and at most 500 ms in all.
+  // The leader is reaped and what was in its pipes has been drained: at end-of-file, as soon as tree and pipes are
+  // empty, or, when a descendant keeps a pipe, after 50 ms without a byte and at most 500 ms in all.
   async::task<void> wait_finished();
   // No descendant is left and the output was read to its end.
   async::task<void> wait_closed();
@@ -60,8 +59,9 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
   // Valid once finished.
   const exit_status& exit() const { return exit_; }
 
-  // TERM (after `first`, e.g. SIGHUP, when given), grace, then KILL of every descendant. The first reason counts, unless the
-  // leader had ended by itself. A later call can only shorten the grace. Answers nothing: await wait_closed().
+  // TERM (after `first`, e.g. SIGHUP, when given), grace, then KILL of every descendant. The first reason counts,
+  // unless the leader had ended by itself. A later call can only shorten the grace. Answers nothing: await
+  // wait_closed().
   void stop(outcome reason, std::chrono::milliseconds grace, std::optional<int> first = std::nullopt);
   // Kills everything at once.
   void kill(outcome reason);
@@ -78,7 +78,8 @@ class process_tree : public std::enable_shared_from_this<process_tree> {
   void drop_output();
   // What went to `old` goes to `fresh` from now on; that is finished at once when the stream has ended.
   void redirect(const std::shared_ptr<output_sink>& old, std::shared_ptr<output_sink> fresh);
-  // Takes what is in the pipes at this moment, some 256 KiB of each at most. True when it found them all empty or ended.
+  // Takes what is in the pipes at this moment, some 256 KiB of each at most. True when it found them all empty or
+  // ended.
   bool drain_now();
 
   pid_t leader() const { return leader_; }

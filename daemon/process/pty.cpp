@@ -89,6 +89,8 @@ result<void> pty::resize(sys::screen_size size) {
   return sys::set_screen_size(get_input()->fd(), size);
 }
 
-std::optional<int> pty::first_signal() const { return SIGHUP; }
+std::optional<int> pty::first_signal() const {
+  return SIGHUP;
+}
 
 }  // namespace sbx::process

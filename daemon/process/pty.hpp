@@ -37,8 +37,8 @@ class pty final : public recording {
   async::task<void> let_go();
 
   sys::screen_size size_;
-  // Kept until the tree has ended, so that a command which closes its terminal and opens it again finds it as it was, and
-  // reading the master means waiting, not an error again and again.
+  // Kept until the tree has ended, so that a command which closes its terminal and opens it again finds it as it was,
+  // and reading the master means waiting, not an error again and again.
   sys::unique_fd slave_;
 };
 

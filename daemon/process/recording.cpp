@@ -17,11 +17,13 @@ async::task<void> tell_closed(std::shared_ptr<process_tree> process, std::shared
 
 }  // namespace
 
-recording::recording(std::shared_ptr<process_tree> process, std::shared_ptr<output_log> out, std::shared_ptr<output_log> err,
-                     std::chrono::milliseconds grace)
+recording::recording(std::shared_ptr<process_tree> process, std::shared_ptr<output_log> out,
+                     std::shared_ptr<output_log> err, std::chrono::milliseconds grace)
     : process_(std::move(process)), out_(std::move(out)), err_(std::move(err)), grace_(grace) {}
 
-void recording::begin() { process_->tasks().spawn("the end of a log", tell_closed(process_, out_, err_)); }
+void recording::begin() {
+  process_->tasks().spawn("the end of a log", tell_closed(process_, out_, err_));
+}
 
 async::task<log_chunk> recording::next(stream_id stream, std::int64_t offset, std::size_t max_bytes, reading how) {
   const auto self = shared_from_this();
@@ -92,7 +94,9 @@ std::optional<exit_status> recording::exit() const {
   return process_->exit();
 }
 
-std::int64_t recording::total_bytes() const { return out_->total() + (err_ ? err_->total() : 0); }
+std::int64_t recording::total_bytes() const {
+  return out_->total() + (err_ ? err_->total() : 0);
+}
 
 async::task<result<std::size_t>> recording::write(std::string data, reading how, std::chrono::milliseconds wait) {
   const auto self = shared_from_this();

@@ -23,14 +23,14 @@ struct log_answer : log_chunk {
   std::optional<exit_status> exit;
 };
 
-// Lives on strand(): every member is called there. Two events: exited (the leader is reaped and what was in its pipes is
-// in the log) and closed (the tree is empty and the output read to its end).
+// Lives on strand(): every member is called there. Two events: exited (the leader is reaped and what was in its pipes
+// is in the log) and closed (the tree is empty and the output read to its end).
 class recording : public std::enable_shared_from_this<recording> {
  public:
   virtual ~recording() = default;
 
-  // Non-consuming. Waits up to `wait` for the first byte (in text the first whole character) from `offset`, a loss, or the
-  // end. `err` of a process without a log of its own for it is empty.
+  // Non-consuming. Waits up to `wait` for the first byte (in text the first whole character) from `offset`, a loss, or
+  // the end. `err` of a process without a log of its own for it is empty.
   async::task<log_answer> read(stream_id stream, std::int64_t offset, std::size_t max_bytes, reading how,
                                std::chrono::milliseconds wait);
 
@@ -54,8 +54,8 @@ class recording : public std::enable_shared_from_this<recording> {
   async::task<result<std::size_t>> write(std::string data, reading how, std::chrono::milliseconds wait);
 
   void signal(int number, sandbox::signal_target target) { process_->signal(number, target); }
-  // TERM (a terminal: HUP first), grace (default: as at its start), KILL of every descendant; answers once closed. Going
-  // away does not take it back.
+  // TERM (a terminal: HUP first), grace (default: as at its start), KILL of every descendant; answers once closed.
+  // Going away does not take it back.
   async::task<void> stop(std::optional<std::chrono::milliseconds> grace);
   // KILL at once.
   async::task<void> end();

@@ -14,7 +14,9 @@ namespace {
 
 constexpr auto interrupt_again = 100ms;  // for what began after the first interrupt
 
-error is_over() { return error(error_kind::conflict, "the shell was closed"); }
+error is_over() {
+  return error(error_kind::conflict, "the shell was closed");
+}
 
 class busy_mark {
  public:

@@ -13,8 +13,8 @@ enum class drained { more, empty, ended };
 class output_sink {
  public:
   virtual ~output_sink() = default;
-  // Takes what is in the pipe or terminal now, at most some 256 KiB at once: `more` when there may be more, `empty` when the
-  // pipe has nothing now, `ended` at end-of-file. `bytes` is raised by what was taken.
+  // Takes what is in the pipe or terminal now, at most some 256 KiB at once: `more` when there may be more, `empty`
+  // when the pipe has nothing now, `ended` at end-of-file. `bytes` is raised by what was taken.
   virtual drained drain(sys::fd_ref source, std::size_t& bytes) = 0;
   // Nothing more comes. May be told more than once.
   virtual void finish() {}

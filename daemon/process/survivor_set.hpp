@@ -13,8 +13,8 @@ class survivor_set {
  public:
   static constexpr std::size_t trees_max = 64;
 
-  // Takes a finished process whose tree goes on; the oldest is killed beyond the limit. Called on any strand, one at a time
-  // (the workspace's).
+  // Takes a finished process whose tree goes on; the oldest is killed beyond the limit. Called on any strand, one at a
+  // time (the workspace's).
   void add(std::shared_ptr<process_tree> tree);
   std::size_t size();
 

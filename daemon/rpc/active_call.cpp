@@ -34,7 +34,9 @@ void active_call::progress(std::string_view phase, std::string_view message, std
   owner_->notify(proto::progress_note::name, proto::encode_text(note));
 }
 
-async::task<void> active_call::reserve_reply(std::size_t bytes) { return owner_->reserve(*this, bytes); }
+async::task<void> active_call::reserve_reply(std::size_t bytes) {
+  return owner_->reserve(*this, bytes);
+}
 
 void active_call::stop(stop_reason reason) {
   if (reason_ != stop_reason::none) return;

@@ -36,10 +36,10 @@ class call_context {
   virtual void progress(std::string_view phase, std::string_view message, std::optional<std::int64_t> done,
                         std::optional<std::int64_t> total) = 0;
 
-  // Why this call is to stop, and the event that tells of it. A method with stop_style::ask watches it (async::until) and
-  // answers in its own time; any other is cancelled by Asio as well. Either way what is sent is cancelled or shutting_down,
-  // unless the handler finished with an answer of its own before it was stopped.
-  // rpc.cancel and $/cancelRequest are served by the connection itself.
+  // Why this call is to stop, and the event that tells of it. A method with stop_style::ask watches it (async::until)
+  // and answers in its own time; any other is cancelled by Asio as well. Either way what is sent is cancelled or
+  // shutting_down, unless the handler finished with an answer of its own before it was stopped. rpc.cancel and
+  // $/cancelRequest are served by the connection itself.
   virtual stop_reason stopped_by() const = 0;
   virtual async::event& stopping() = 0;
 

@@ -4,12 +4,11 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 namespace sbx::rpc {
 
@@ -45,7 +44,9 @@ fd_bundle take_fds(msghdr& message) {
   return bundle;
 }
 
-bool is_again(int number) { return number == EAGAIN || number == EWOULDBLOCK; }
+bool is_again(int number) {
+  return number == EAGAIN || number == EWOULDBLOCK;
+}
 
 }  // namespace
 
@@ -111,8 +112,12 @@ async::task<void> channel::wait(asio::local::stream_protocol::socket::wait_type 
   (void)failure;
 }
 
-async::task<void> channel::wait_readable() { return wait(asio::local::stream_protocol::socket::wait_read); }
-async::task<void> channel::wait_writable() { return wait(asio::local::stream_protocol::socket::wait_write); }
+async::task<void> channel::wait_readable() {
+  return wait(asio::local::stream_protocol::socket::wait_read);
+}
+async::task<void> channel::wait_writable() {
+  return wait(asio::local::stream_protocol::socket::wait_write);
+}
 
 async::task<void> channel::wait_gone() {
   while (!gone()) {
@@ -126,7 +131,11 @@ bool channel::gone() const {
   return ::poll(&probe, 1, 0) > 0 && (probe.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-void channel::shut_writing() { ::shutdown(socket_.native_handle(), SHUT_WR); }
-void channel::shut_both() { ::shutdown(socket_.native_handle(), SHUT_RDWR); }
+void channel::shut_writing() {
+  ::shutdown(socket_.native_handle(), SHUT_WR);
+}
+void channel::shut_both() {
+  ::shutdown(socket_.native_handle(), SHUT_RDWR);
+}
 
 }  // namespace sbx::rpc

@@ -1,11 +1,10 @@
 // The socket of one connection: system calls on readiness, with descriptors both ways. No protocol.
 #pragma once
 
+#include <boost/asio/local/stream_protocol.hpp>
 #include <cstddef>
 #include <string_view>
 #include <vector>
-
-#include <boost/asio/local/stream_protocol.hpp>
 
 #include "daemon/async/task.hpp"
 #include "daemon/rpc/fd_claims.hpp"

@@ -59,7 +59,9 @@ async::task<void> connection::wait_quiet() {
   }
 }
 
-void connection::abort() { lose(); }
+void connection::abort() {
+  lose();
+}
 
 // The client is gone: nothing can be answered any more.
 void connection::lose() {

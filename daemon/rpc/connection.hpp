@@ -53,7 +53,8 @@ class connection : public peer, public std::enable_shared_from_this<connection> 
   async::task<bool> consume_frames();  // false: the stream cannot be followed any further
   bool paused() const { return calls_waiting_.full() || outbox_.replies_full(); }
   void receive();
-  async::task<void> linger();  // the client may still be writing: takes it in for a while, so that it can read our answer
+  async::task<void>
+  linger();  // the client may still be writing: takes it in for a while, so that it can read our answer
 
   // Calls
   async::task<void> handle_frame(proto::frame frame, fd_bundle bundle);

@@ -1,8 +1,7 @@
 // connection: from messages to calls and their answers.
-#include <utility>
-
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <utility>
 
 #include "daemon/rpc/connection.hpp"
 #include "proto/codec.hpp"
@@ -29,7 +28,8 @@ std::optional<proto::wire_error> fault_of(const fd_bundle& bundle) {
 
 }  // namespace
 
-void connection::handle_message(proto::message& message, fd_bundle bundle, const std::shared_ptr<batch_answers>& batch) {
+void connection::handle_message(proto::message& message, fd_bundle bundle,
+                                const std::shared_ptr<batch_answers>& batch) {
   if (auto* bad = std::get_if<proto::bad_message>(&message)) return answer(batch, bad->id, failure(bad->error));
   if (auto* response = std::get_if<proto::response>(&message)) return handle_response(*response);
   auto& call = std::get<proto::call>(message);

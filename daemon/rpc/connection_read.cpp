@@ -88,8 +88,11 @@ async::task<void> connection::handle_frame(proto::frame frame, fd_bundle bundle)
   if (frame.text.size() <= shared_->limits.parse_inline_bytes) {
     parsed = proto::parse_frame(frame.text, limits);
   } else {
-    // On a thread, so that a long frame does not hold the reactor. The order of frames stays: nothing is read meanwhile.
-    auto job = [text = std::move(frame.text), limits](const async::stop_flag&) { return proto::parse_frame(text, limits); };
+    // On a thread, so that a long frame does not hold the reactor. The order of frames stays: nothing is read
+    // meanwhile.
+    auto job = [text = std::move(frame.text), limits](const async::stop_flag&) {
+      return proto::parse_frame(text, limits);
+    };
     auto pending = shared_->pool->run("parsing", std::move(job));
     parsed = co_await std::move(pending);
   }

@@ -14,8 +14,8 @@
 
 namespace sbx::rpc {
 
-// `params` is an object, or null when the request had none (proto::decode_params knows). A handler runs on the connection's
-// strand; what it throws is answered as internal.
+// `params` is an object, or null when the request had none (proto::decode_params knows). A handler runs on the
+// connection's strand; what it throws is answered as internal.
 using handler = std::function<async::task<outcome>(call_context&, proto::document params)>;
 
 enum class ordering {
@@ -50,8 +50,8 @@ class method_table {
 // What api wants to know of connections. Called on the connection's strand.
 struct connection_hooks {
   connection_hooks() = default;
-  std::function<void(peer&)> opened;                                   // before its first request
-  std::function<async::task<void>(std::shared_ptr<peer>)> closed;      // after its requests and tasks have ended
+  std::function<void(peer&)> opened;                               // before its first request
+  std::function<async::task<void>(std::shared_ptr<peer>)> closed;  // after its requests and tasks have ended
 };
 
 }  // namespace sbx::rpc

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <string>
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "daemon/sys/error.hpp"
 #include "proto/codec.hpp"
@@ -21,7 +20,11 @@ template <class T>
 outcome success(const T& result) {
   return outcome(proto::encode_text(result));
 }
-inline outcome failure(const error& what) { return tl::unexpected<proto::wire_error>(to_wire(what)); }
-inline outcome failure(proto::wire_error what) { return tl::unexpected<proto::wire_error>(std::move(what)); }
+inline outcome failure(const error& what) {
+  return tl::unexpected<proto::wire_error>(to_wire(what));
+}
+inline outcome failure(proto::wire_error what) {
+  return tl::unexpected<proto::wire_error>(std::move(what));
+}
 
 }  // namespace sbx::rpc

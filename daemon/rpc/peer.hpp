@@ -32,13 +32,15 @@ class peer {
   // Tasks that belong to the connection (followers): cancelled and joined when it ends, before on_closed is called.
   virtual async::task_group& tasks() = 0;
 
-  // Queues a notification. False when the stream part of the queue is full or the connection has ended: nothing was sent.
+  // Queues a notification. False when the stream part of the queue is full or the connection has ended: nothing was
+  // sent.
   virtual bool notify(std::string_view method, std::string_view params_json) = 0;
   // Waits until notify would be taken: true, or false once the connection has ended. Followers pace themselves by it.
   virtual async::task<bool> room() = 0;
 
-  // Sends a request to the client and awaits its answer: its result, or cancelled (the connection ended), limit (too many
-  // at once), internal (it answered with an error). Give it a deadline; giving up is safe, a late answer is dropped.
+  // Sends a request to the client and awaits its answer: its result, or cancelled (the connection ended), limit (too
+  // many at once), internal (it answered with an error). Give it a deadline; giving up is safe, a late answer is
+  // dropped.
   virtual async::task<result<proto::document>> request(std::string method, std::string params_json) = 0;
 
   std::shared_ptr<connection_state> state;  // api's own

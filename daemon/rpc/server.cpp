@@ -3,13 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <utility>
-#include <vector>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "daemon/async/run.hpp"
 
@@ -100,14 +99,17 @@ async::task<void> server::host(std::shared_ptr<connection> client) {
   changed_.notify_all();
 }
 
-async::task<void> server::drain() { return async::on(strand_, drain_all()); }
+async::task<void> server::drain() {
+  return async::on(strand_, drain_all());
+}
 
 async::task<void> server::drain_all() {
   accepting_.cancel();
   std::vector<std::shared_ptr<connection>> clients;
   for (const auto& [number, client] : connections_) clients.push_back(client);
   async::task_group draining(strand_);
-  for (const auto& client : clients) draining.spawn("draining a client", async::on(client->strand(), drain_one(client)));
+  for (const auto& client : clients)
+    draining.spawn("draining a client", async::on(client->strand(), drain_one(client)));
   auto all = draining.join();
   co_await std::move(all);
 }

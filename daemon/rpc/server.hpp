@@ -1,11 +1,10 @@
 // Accepts clients and owns their connections.
 #pragma once
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
-
-#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "daemon/async/event.hpp"
 #include "daemon/async/task.hpp"
@@ -20,15 +19,15 @@ class server {
  public:
   server(async::asio::io_context& io, std::shared_ptr<services> shared);
 
-  // Starts accepting on a listening socket. A peer that is neither this user nor root is closed at once. Out of descriptors
-  // or over the cap of connections, accepting pauses; those that are there go on.
+  // Starts accepting on a listening socket. A peer that is neither this user nor root is closed at once. Out of
+  // descriptors or over the cap of connections, accepting pauses; those that are there go on.
   void listen(sys::unique_fd listener);
 
-  // The three below end it, in this order. drain: no new clients, calls in flight are stopped and answered; answers when all
-  // have been (a client that does not read holds it up: give it a deadline).
+  // The three below end it, in this order. drain: no new clients, calls in flight are stopped and answered; answers
+  // when all have been (a client that does not read holds it up: give it a deadline).
   async::task<void> drain();
-  void abort();                // drops every connection
-  async::task<void> join();    // answers when the last is gone
+  void abort();              // drops every connection
+  async::task<void> join();  // answers when the last is gone
 
  private:
   async::task<void> accept_all();

@@ -24,7 +24,9 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<const sockaddr*>(&address); }
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
 
 bool is_own_directory(const std::string& path, uid_t uid) {
   struct stat info {};
@@ -62,8 +64,9 @@ result<std::string> default_socket_path(const char* runtime_dir, uid_t uid) {
   const std::string file = "/sbxd/sbxd.sock";
   if (runtime_dir != nullptr && runtime_dir[0] == '/') {
     if (is_own_directory(runtime_dir, uid)) return runtime_dir + file;
-    return fail(error_kind::unsupported, std::string("XDG_RUNTIME_DIR is ") + runtime_dir +
-                                             ", which is no directory of yours; say --socket where the socket should lie.");
+    return fail(error_kind::unsupported,
+                std::string("XDG_RUNTIME_DIR is ") + runtime_dir +
+                    ", which is no directory of yours; say --socket where the socket should lie.");
   }
   const std::string of_user = "/run/user/" + std::to_string(uid);
   if (is_own_directory(of_user, uid)) return of_user + file;
@@ -75,7 +78,8 @@ result<std::string> default_socket_path(const char* runtime_dir, uid_t uid) {
 result<socket_file> socket_file::bind(const std::string& path) {
   if (path.size() > path_bytes_max)
     return fail(error(error_kind::too_large, "The socket path is too long: " + std::to_string(path.size()) +
-                                                 " bytes, where the system takes " + std::to_string(path_bytes_max) + "."));
+                                                 " bytes, where the system takes " + std::to_string(path_bytes_max) +
+                                                 "."));
   if (path.empty() || path.find('\0') != std::string::npos)
     return fail(error_kind::invalid_params, "The socket path is empty or holds a NUL.");
   socket_file made;

@@ -12,8 +12,9 @@
 
 namespace sbx::rpc {
 
-// Where the socket lies when nobody says: $XDG_RUNTIME_DIR/sbxd/sbxd.sock (that directory must be ours), else /run/user/UID if that directory is ours,
-// else /run/sbxd for root; otherwise an error. `runtime_dir` is the variable's value, null or empty when unset.
+// Where the socket lies when nobody says: $XDG_RUNTIME_DIR/sbxd/sbxd.sock (that directory must be ours), else
+// /run/user/UID if that directory is ours, else /run/sbxd for root; otherwise an error. `runtime_dir` is the variable's
+// value, null or empty when unset.
 result<std::string> default_socket_path(const char* runtime_dir, uid_t uid);
 
 // A listening socket and the lock SOCKET.lock, which is held for life and never removed.
@@ -23,9 +24,9 @@ class socket_file {
   socket_file(socket_file&&) = default;
   socket_file& operator=(socket_file&&) = default;
 
-  // Makes the missing directories (0700) and the socket (0600 from birth), and listens. Errors: too_large (path over 107
-  // bytes), conflict (another daemon holds it, or something that is no socket lies there: it is left alone), io. A stale
-  // socket is removed only under the lock and only when connecting to it is refused.
+  // Makes the missing directories (0700) and the socket (0600 from birth), and listens. Errors: too_large (path over
+  // 107 bytes), conflict (another daemon holds it, or something that is no socket lies there: it is left alone), io. A
+  // stale socket is removed only under the lock and only when connecting to it is refused.
   static result<socket_file> bind(const std::string& path);
   // Takes a socket that listens already (socket activation); its file is not ours to remove. Locks when it has a path.
   static result<socket_file> adopt(sys::unique_fd listener);

@@ -377,7 +377,8 @@ bool may_hold_containers(backend_kind kind) {
   return exists(::geteuid() == 0 ? "/var/lib/containers/storage" : value("HOME") + "/.local/share/containers/storage");
 }
 
-// The records first, for they name their engine's arguments. The engines are asked beside whatever the daemon does next.
+// The records first, for they name their engine's arguments. The engines are asked beside whatever the daemon does
+// next.
 async::task<void> container_backend::sweep_here() {
   for (auto& record : find_left_links(options_.runtime_directory, link_prefix())) {
     const auto command = std::find(record.begin(), record.end(), "rm");
@@ -393,7 +394,8 @@ async::task<void> container_backend::sweep_here() {
 
 // Containers with the label of this user and socket that this daemon did not start.
 async::task<void> container_backend::sweep_labelled() {
-  std::vector<std::string> listing = {"ps", "--all", "--format", "{{.Names}}", "--filter", "label=sbx.daemon=" + label_};
+  std::vector<std::string> listing = {"ps",         "--all",    "--format",
+                                      "{{.Names}}", "--filter", "label=sbx.daemon=" + label_};
   auto asking = engine_->run(std::move(listing), 30s);
   const auto answer = co_await std::move(asking);
   for (std::string_view rest = answer && answer->code == 0 ? std::string_view(answer->output) : ""; !rest.empty();) {

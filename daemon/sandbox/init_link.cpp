@@ -4,13 +4,12 @@
 #include <sys/socket.h>
 #include <sys/vfs.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
-#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -104,7 +103,8 @@ class owned_leash final : public leash {
  public:
   explicit owned_leash(std::shared_ptr<leash_socket> socket) : socket_(std::move(socket)) {}
   ~owned_leash() override {
-    // The order to end, and nobody waits any more. What is left ends beneath the anchor; the reader sees its end-of-file.
+    // The order to end, and nobody waits any more. What is left ends beneath the anchor; the reader sees its
+    // end-of-file.
     asio::dispatch(socket_->strand(), [socket = socket_] { socket->abandon(); });
   }
   async::task<result<pid_t>> spawn(spawn_request request) override {
@@ -169,7 +169,8 @@ async::task<void> init_link::state::read_all() {
   const sys::fd_ref socket(control.native_handle());
   for (;;) {
     boost::system::error_code failed;
-    co_await control.async_wait(asio::posix::descriptor_base::wait_read, asio::redirect_error(asio::use_awaitable, failed));
+    co_await control.async_wait(asio::posix::descriptor_base::wait_read,
+                                asio::redirect_error(asio::use_awaitable, failed));
     if (failed) break;
     const auto found = reader.fill(socket);
     while (auto message = reader.next())
@@ -182,9 +183,12 @@ async::task<void> init_link::state::read_all() {
 
 bool init_link::state::take(const incoming_message& message) {
   switch (message.head.type) {
-    case wire::message::ready: return take_ready(message);
-    case wire::message::listed: return take_listed(message);
-    default: return false;
+    case wire::message::ready:
+      return take_ready(message);
+    case wire::message::listed:
+      return take_listed(message);
+    default:
+      return false;
   }
 }
 
@@ -282,7 +286,8 @@ leash_host init_link::state::host_for_leash() {
   };
   host.leave_spawn = [self = shared_from_this()] { asio::dispatch(self->strand, [self] { self->leave_spawn(); }); };
   host.give_up = [weak = weak_from_this()](std::string why) {
-    if (auto self = weak.lock()) asio::dispatch(self->strand, [self, why] { self->die("init failed a command: " + why); });
+    if (auto self = weak.lock())
+      asio::dispatch(self->strand, [self, why] { self->die("init failed a command: " + why); });
   };
   return host;
 }
@@ -375,7 +380,9 @@ init_link::~init_link() {
   confirm_gone();
 }
 
-void init_link::confirm_gone() { state_->gone_event.set(); }
+void init_link::confirm_gone() {
+  state_->gone_event.set();
+}
 
 async::task<result<void>> init_link::ready() {
   auto work = state_->set_up();
@@ -392,19 +399,25 @@ async::task<result<std::vector<process_info>>> init_link::processes() {
   return async::on(state_->strand, std::move(work));
 }
 
-sys::fd_ref init_link::devpts() const { return state_->pts; }
+sys::fd_ref init_link::devpts() const {
+  return state_->pts;
+}
 
 void init_link::end() {
   asio::dispatch(state_->strand, [state = state_] { state->end(); });
 }
 
-bool init_link::alive() const { return !state_->dead; }
+bool init_link::alive() const {
+  return !state_->dead;
+}
 
 async::task<void> init_link::wait_dead() {
   auto waiting = state_->dead_event.wait();
   return waiting;
 }
 
-std::string init_link::dead_because() const { return state_->dead ? state_->reason : std::string(); }
+std::string init_link::dead_because() const {
+  return state_->dead ? state_->reason : std::string();
+}
 
 }  // namespace sbx::sandbox

@@ -19,12 +19,12 @@ namespace sbx::sandbox {
 
 struct link_options {
   link_options() = default;
-  process_defaults defaults;     // told to init at set-up
-  bool with_defaults = true;     // false: commands keep the limits that init found (containers); the umask is told anyway
+  process_defaults defaults;  // told to init at set-up
+  bool with_defaults = true;  // false: commands keep the limits that init found (containers); the umask is told anyway
   std::chrono::milliseconds ready_timeout{10'000};
   std::chrono::milliseconds answer_timeout{10'000};  // a spawn or a question unanswered for so long is init's death
-  // A tree that is not empty so long after leash::end() ends the whole sandbox. None: it does not (backend none, where that
-  // would not help).
+  // A tree that is not empty so long after leash::end() ends the whole sandbox. None: it does not (backend none, where
+  // that would not help).
   std::optional<std::chrono::milliseconds> end_timeout{6'000};
   std::chrono::milliseconds gone_timeout{15'000};  // after the end, when confirm_gone() never comes
 };
@@ -39,15 +39,16 @@ class init_link {
 
   // All of these may be called from any strand.
 
-  // Once, first: sets init up and answers when it is ready. sandbox_unavailable without a backend's name: its caller adds
-  // what it knows.
+  // Once, first: sets init up and answers when it is ready. sandbox_unavailable without a backend's name: its caller
+  // adds what it knows.
   async::task<result<void>> ready();
 
   // At most 64 spawns unanswered at once; further ones wait inside leash::spawn. sandbox_lost when it has ended.
   async::task<result<std::unique_ptr<leash>>> open_leash(async::strand strand);
   async::task<result<std::vector<process_info>>> processes();
 
-  // /dev/pts of the sandbox (O_PATH, checked to be a devpts); none on the host. Valid while the link lives, after ready().
+  // /dev/pts of the sandbox (O_PATH, checked to be a devpts); none on the host. Valid while the link lives, after
+  // ready().
   sys::fd_ref devpts() const;
 
   // Orders the end by end-of-file, of all leashes too. Repeatable.

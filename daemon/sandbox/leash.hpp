@@ -16,11 +16,11 @@ namespace sbx::sandbox {
 // What to start. All strings are bytes without NUL. Nothing here is looked at by a shell.
 struct spawn_request {
   spawn_request() = default;
-  std::vector<std::string> argv;  // argv[0] without '/' is looked up in env's PATH, inside
-  std::vector<std::string> env;   // "NAME=VALUE", complete
+  std::vector<std::string> argv;       // argv[0] without '/' is looked up in env's PATH, inside
+  std::vector<std::string> env;        // "NAME=VALUE", complete
   std::vector<std::string> cwd_roots;  // inside paths: cwd must end up beneath one of them; empty: no check
-  std::string cwd;                // absolute path inside
-  std::string search_path;        // where argv[0] is looked up; empty: env's PATH
+  std::string cwd;                     // absolute path inside
+  std::string search_path;             // where argv[0] is looked up; empty: env's PATH
   sys::unique_fd stdin_fd, stdout_fd, stderr_fd;
   std::vector<sys::unique_fd> extra_fds;  // become 3, 4, … (a shell's private descriptors)
   bool controlling_terminal = false;      // stdin_fd is a terminal: make it the new session's
@@ -50,7 +50,7 @@ class leash {
 
   // Each may be awaited any number of times, before or after the event.
   virtual async::task<leader_end> wait_exited() = 0;  // the leader is reaped
-  virtual async::task<void> wait_closed() = 0;        // no descendant is left (after wait_exited), or the sandbox is gone
+  virtual async::task<void> wait_closed() = 0;  // no descendant is left (after wait_exited), or the sandbox is gone
 
   // Number of living descendants besides the leader, as the anchor counts them now; 0 once closed or lost.
   virtual async::task<int> survivors() = 0;

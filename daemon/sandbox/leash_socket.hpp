@@ -3,7 +3,6 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
-
 #include <chrono>
 #include <functional>
 #include <map>
@@ -24,14 +23,15 @@ namespace sbx::sandbox {
 // What a leash wants from the link it came from. Callable from any thread.
 struct leash_host {
   leash_host() = default;
-  std::function<async::task<bool>()> enter_spawn;            // waits for one of the places; false: the sandbox has ended
+  std::function<async::task<bool>()> enter_spawn;  // waits for one of the places; false: the sandbox has ended
   std::function<void()> leave_spawn;
   std::function<void()> spawn_sent;
-  std::function<void(std::string reason)> give_up;           // init broke the protocol: the sandbox ends
-  std::function<async::task<void>()> wait_gone;              // after its end was ordered: nothing of the sandbox is left
+  std::function<void(std::string reason)> give_up;  // init broke the protocol: the sandbox ends
+  std::function<async::task<void>()> wait_gone;     // after its end was ordered: nothing of the sandbox is left
   std::function<bool()> has_ended;
   std::chrono::milliseconds answer_timeout{10'000};
-  std::optional<std::chrono::milliseconds> end_timeout;  // from end() to the sandbox's own end; none: it may take for ever
+  std::optional<std::chrono::milliseconds>
+      end_timeout;  // from end() to the sandbox's own end; none: it may take for ever
 };
 
 // The state that outlives the leash object until its socket's reader has ended. Lives on its strand.

@@ -1,4 +1,5 @@
-// Messages of sbx-init out of a byte stream, sans waiting: nothing it says is believed before it is whole and within bounds.
+// Messages of sbx-init out of a byte stream, sans waiting: nothing it says is believed before it is whole and within
+// bounds.
 #pragma once
 
 #include <optional>

@@ -37,7 +37,8 @@ async::task<void> message_sender::flush(std::shared_ptr<void> owner) {
   while (!queue_.empty()) {
     if (send_front()) continue;
     boost::system::error_code failed;
-    co_await socket_.async_wait(asio::posix::descriptor_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+    co_await socket_.async_wait(asio::posix::descriptor_base::wait_write,
+                                asio::redirect_error(asio::use_awaitable, failed));
     if (failed) queue_.clear();
   }
   owner.reset();

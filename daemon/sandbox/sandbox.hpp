@@ -21,7 +21,7 @@ struct process_info {
   char state = '?';  // as in /proc/PID/stat
   std::int64_t rss_bytes = 0, cpu_ms = 0;
   std::vector<std::string> argv;  // as its /proc/PID/cmdline said, cut at 4 KiB
-  pid_t leader = 0;  // the leader of the command it descends from, 0 for none
+  pid_t leader = 0;               // the leader of the command it descends from, 0 for none
 };
 
 class sandbox {

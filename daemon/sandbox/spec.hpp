@@ -18,23 +18,23 @@ enum class backend_kind { bwrap, docker, podman, none };
 
 struct root_spec {
   root_spec() = default;
-  std::string path;                      // canonical; the same inside and outside
-  std::shared_ptr<sys::unique_fd> fd;    // O_PATH, taken at workspace.open: what is bound is this object
+  std::string path;                    // canonical; the same inside and outside
+  std::shared_ptr<sys::unique_fd> fd;  // O_PATH, taken at workspace.open: what is bound is this object
 };
 
 struct mount_spec {
   mount_spec() = default;
-  std::string source, target;            // canonical source; target inside (default: the source)
+  std::string source, target;  // canonical source; target inside (default: the source)
   bool writable = false;
-  bool optional = false;                 // a missing source is skipped (profile ro_binds)
-  std::optional<std::string> sha256;     // lower-case hex; of a file, checked on the object that is mounted
-  std::shared_ptr<sys::unique_fd> fd;    // O_PATH of source, taken at workspace.open
+  bool optional = false;               // a missing source is skipped (profile ro_binds)
+  std::optional<std::string> sha256;   // lower-case hex; of a file, checked on the object that is mounted
+  std::shared_ptr<sys::unique_fd> fd;  // O_PATH of source, taken at workspace.open
 };
 
 struct network_spec {
   network_spec() = default;
   enum class mode { none, host, bridge, named } mode = mode::none;
-  std::string name;                      // of a named network
+  std::string name;  // of a named network
 };
 
 struct limits_spec {
@@ -52,7 +52,7 @@ struct user_spec {
 
 struct spec {
   spec() = default;
-  std::string workspace;                 // ws-…, for labels and host names
+  std::string workspace;  // ws-…, for labels and host names
   backend_kind backend = backend_kind::bwrap;
   std::string image;
   std::vector<root_spec> roots;

@@ -16,16 +16,17 @@ namespace sbx::sys {
 // True when openat2(2) works here: probed once, on "/"; SBX_FEATURES_OFF=openat2 says no.
 bool have_openat2();
 
-// Opens `path` (relative, no link in it, no "..") below `directory` in one system call. flags: O_PATH or others; O_CLOEXEC
-// is added. `same_mount` also refuses to cross mounts. Returns the negated errno: -ELOOP a link is in the way (the caller
-// then walks), -ENOSYS there is no openat2, -EXDEV a mount was crossed. EAGAIN is retried a bounded number of times.
+// Opens `path` (relative, no link in it, no "..") below `directory` in one system call. flags: O_PATH or others;
+// O_CLOEXEC is added. `same_mount` also refuses to cross mounts. Returns the negated errno: -ELOOP a link is in the way
+// (the caller then walks), -ENOSYS there is no openat2, -EXDEV a mount was crossed. EAGAIN is retried a bounded number
+// of times.
 int open_beneath(fd_ref directory, const char* path, int flags, bool same_mount) noexcept;
 
 // One step: opens `name` (no slash, not "..") in `directory` with O_PATH | O_NOFOLLOW. Negated errno.
 int open_step(fd_ref directory, const char* name) noexcept;
 
-// Opens `path` (as for open_beneath, any length) with O_PATH, by openat2 or step by step; the last part may be a link and
-// is not followed. Negated errno; -ENOTDIR or -ELOOP: there is a link in the way.
+// Opens `path` (as for open_beneath, any length) with O_PATH, by openat2 or step by step; the last part may be a link
+// and is not followed. Negated errno; -ENOTDIR or -ELOOP: there is a link in the way.
 int open_plain(fd_ref directory, std::string_view path);
 
 // The text of the symbolic link that `link` (O_PATH | O_NOFOLLOW) is. EINVAL when it is none.

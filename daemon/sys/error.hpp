@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <tl/expected.hpp>
 
 namespace sbx {
 
@@ -62,7 +61,9 @@ using result = tl::expected<T, error>;
 inline tl::unexpected<error> fail(error_kind kind, std::string message) {
   return tl::unexpected<error>(error(kind, std::move(message)));
 }
-inline tl::unexpected<error> fail(error e) { return tl::unexpected<error>(std::move(e)); }
+inline tl::unexpected<error> fail(error e) {
+  return tl::unexpected<error>(std::move(e));
+}
 inline tl::unexpected<error> fail_system(int number, std::string_view doing, std::string_view subject = {}) {
   return tl::unexpected<error>(error::system(number, doing, subject));
 }

@@ -1,13 +1,14 @@
-// What the daemon and sbx-init say to each other: a fixed header, then plain structs and NUL-separated strings. Header-only
-// and free of allocation, because init uses it without any library. Both ends run on one machine: host byte order.
+// What the daemon and sbx-init say to each other: a fixed header, then plain structs and NUL-separated strings.
+// Header-only and free of allocation, because init uses it without any library. Both ends run on one machine: host byte
+// order.
 //
 // Control (daemon <-> init), stream:     down: setup, anchor (+1 descriptor), list
 //                                        up:   ready (+ devpts), listed
 // Leash (daemon <-> anchor), seqpacket:  down: spawn (+3… descriptors), signal, status
 //                                        up:   started | spawn_failed, exited, closed, state
 // An anchor that can't be made answers its leash with spawn_failed, before any spawn, and end-of-file.
-// A message of a leash is one packet, so that no killed process can leave half of one. Descriptors ride on the first byte
-// of their message's header. End-of-file from the daemon is the order to end.
+// A message of a leash is one packet, so that no killed process can leave half of one. Descriptors ride on the first
+// byte of their message's header. End-of-file from the daemon is the order to end.
 #pragma once
 
 #include <sys/types.h>
@@ -46,9 +47,9 @@ constexpr std::uint32_t spawn_bytes_max = 8u << 20;    // beyond the kernel's ow
 constexpr std::uint32_t report_bytes_max = 4u << 20;   // of anything that comes up
 constexpr std::uint32_t spawn_fds_max = 8;             // that the command gets
 constexpr std::uint32_t rlimit_count_max = 16;
-constexpr std::uint32_t processes_max = 8192;  // in one `listed`
+constexpr std::uint32_t processes_max = 8192;                                            // in one `listed`
 constexpr std::uint32_t arguments_bytes_max = 4096, all_arguments_bytes_max = 1u << 20;  // of one process, of all
-constexpr std::uint32_t members_max = 8192;    // in one `state`
+constexpr std::uint32_t members_max = 8192;                                              // in one `state`
 
 struct rlimit_entry {
   std::uint32_t resource, reserved;
@@ -69,9 +70,9 @@ struct ready {
   std::uint32_t has_devpts;
 };
 
-// With a text of `text_bytes`, strings each ended by NUL: cwd, search path for argv[0] (empty: PATH of env), root_count roots
-// (cwd must end beneath one; none: anywhere), argv, env. The text follows in the packet or, when it is too long for that, in a file that is the last
-// descriptor and nobody else's (spawn_text_in_file).
+// With a text of `text_bytes`, strings each ended by NUL: cwd, search path for argv[0] (empty: PATH of env), root_count
+// roots (cwd must end beneath one; none: anywhere), argv, env. The text follows in the packet or, when it is too long
+// for that, in a file that is the last descriptor and nobody else's (spawn_text_in_file).
 struct spawn {
   std::uint32_t root_count, argv_count, env_count;
   std::uint32_t flags;

@@ -20,7 +20,8 @@ std::int64_t splice_at(fd_ref pipe, fd_ref file, std::int64_t offset, std::size_
 std::int64_t write_at(fd_ref file, const char* from, std::size_t bytes, std::int64_t offset);
 std::int64_t read_at(fd_ref file, char* into, std::size_t bytes, std::int64_t offset);
 
-// Gives the memory of this range back; it reads as zeros then. Whole pages only: the caller aligns. Failure is harmless.
+// Gives the memory of this range back; it reads as zeros then. Whole pages only: the caller aligns. Failure is
+// harmless.
 void punch_hole(fd_ref file, std::int64_t from, std::int64_t bytes);
 
 }  // namespace sbx::sys

@@ -81,6 +81,8 @@ result<unique_fd> make_memory_file(const char* name, std::string_view content) {
   return file;
 }
 
-void shutdown_sending(fd_ref socket) { ::shutdown(socket.get(), SHUT_WR); }
+void shutdown_sending(fd_ref socket) {
+  ::shutdown(socket.get(), SHUT_WR);
+}
 
 }  // namespace sbx::sys

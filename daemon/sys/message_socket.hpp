@@ -32,7 +32,8 @@ result<std::size_t> send_now(fd_ref socket, std::string_view bytes, const std::v
 // A file in memory with this content, its offset at the beginning. Error: io.
 result<unique_fd> make_memory_file(const char* name, std::string_view content);
 
-// Tells the peer end-of-file; what it sends still arrives. Nothing to report: a socket that is gone has told it already.
+// Tells the peer end-of-file; what it sends still arrives. Nothing to report: a socket that is gone has told it
+// already.
 void shutdown_sending(fd_ref socket);
 
 }  // namespace sbx::sys

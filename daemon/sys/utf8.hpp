@@ -18,7 +18,9 @@ struct utf8_check {
 // Surrogates, overlong forms and what lies above U+10FFFF are invalid.
 utf8_check check_utf8(std::string_view bytes) noexcept;
 
-inline bool is_valid_utf8(std::string_view bytes) noexcept { return check_utf8(bytes).valid_bytes == bytes.size(); }
+inline bool is_valid_utf8(std::string_view bytes) noexcept {
+  return check_utf8(bytes).valid_bytes == bytes.size();
+}
 
 // Each invalid sequence becomes U+FFFD.
 std::string to_valid_utf8(std::string_view bytes);

@@ -23,7 +23,9 @@ result<sys::unique_fd> open_directory(const std::string& path) {
 
 }  // namespace
 
-owned_copy::~owned_copy() { (void)remove(); }
+owned_copy::~owned_copy() {
+  (void)remove();
+}
 
 result<void> owned_copy::remove() {
   if (kept_) return {};
@@ -38,7 +40,8 @@ result<void> owned_copy::remove() {
   return {};
 }
 
-result<std::shared_ptr<owned_copy>> make_copy(const std::string& source, const std::string& copies, const fs::call& how) {
+result<std::shared_ptr<owned_copy>> make_copy(const std::string& source, const std::string& copies,
+                                              const fs::call& how) {
   std::error_code failed;
   std::filesystem::create_directories(copies, failed);
   if (failed) return fail_system(failed.value(), "making", copies);

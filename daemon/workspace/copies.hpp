@@ -28,6 +28,7 @@ class owned_copy {
 };
 
 // Copies the directory into a new entry of `copies`, which is made when missing. Blocks.
-result<std::shared_ptr<owned_copy>> make_copy(const std::string& source, const std::string& copies, const fs::call& how);
+result<std::shared_ptr<owned_copy>> make_copy(const std::string& source, const std::string& copies,
+                                              const fs::call& how);
 
 }  // namespace sbx::workspace

@@ -41,7 +41,8 @@ result<sandbox::mount_spec> open_mount(const mount_wish& wish) {
 }
 
 // A call's mounts are judged like roots; a profile's are the configuration's own word.
-result<void> add_mounts(const open_request& request, const profile& walls, const root_rules& rules, sandbox::spec& spec) {
+result<void> add_mounts(const open_request& request, const profile& walls, const root_rules& rules,
+                        sandbox::spec& spec) {
   for (const auto& wish : walls.mounts) {
     auto mount = open_mount(wish);
     if (!mount) return fail(mount.error());
@@ -51,7 +52,8 @@ result<void> add_mounts(const open_request& request, const profile& walls, const
     mount_wish wish = request.mounts[i];
     const std::string pointer = "/mounts/" + std::to_string(i);
     if (wish.source.empty() || wish.source.front() != '/')
-      return fail(at(error(error_kind::invalid_params, "a mount's source must be an absolute path"), pointer + "/source"));
+      return fail(
+          at(error(error_kind::invalid_params, "a mount's source must be an absolute path"), pointer + "/source"));
     auto source = rules.resolve(wish.source);
     if (!source) return fail(source.error());
     if (!wish.target) wish.target = *source;
@@ -63,7 +65,9 @@ result<void> add_mounts(const open_request& request, const profile& walls, const
   return {};
 }
 
-void describe(std::ostream& out, const std::string& text) { out << text.size() << ':' << text << ','; }
+void describe(std::ostream& out, const std::string& text) {
+  out << text.size() << ':' << text << ',';
+}
 
 // What makes two opens the same workspace: everything that shapes the sandbox, in one text.
 std::string identity_of(const sandbox::spec& spec, const profile& walls, const std::string& roots_identity) {

@@ -10,8 +10,9 @@ namespace sbx::workspace {
 namespace {
 
 error too_many(const char* limit, std::size_t max) {
-  return error(error_kind::limit, "there are too many of them").with("limit", std::string(limit)).with(
-      "max", static_cast<std::int64_t>(max));
+  return error(error_kind::limit, "there are too many of them")
+      .with("limit", std::string(limit))
+      .with("max", static_cast<std::int64_t>(max));
 }
 
 error shutting_down() {
@@ -31,12 +32,15 @@ registry::registry(async::asio::io_context& context, async::blocking_pool& pool,
 
 registry::~registry() = default;
 
-void registry::change_settings(settings known) { options_.known = std::move(known); }
+void registry::change_settings(settings known) {
+  options_.known = std::move(known);
+}
 
 result<std::shared_ptr<session>> registry::open_session(std::optional<std::string> name,
                                                         std::optional<std::chrono::milliseconds> detach_ttl) {
   if (shutting_down_) return fail(shutting_down());
-  if (detach_ttl && sessions_.size() >= options_.known.sessions) return fail(too_many("sessions", options_.known.sessions));
+  if (detach_ttl && sessions_.size() >= options_.known.sessions)
+    return fail(too_many("sessions", options_.known.sessions));
   auto made = std::make_shared<session>(make_handle("ses-"), strand_);
   made->name = std::move(name);
   made->detach_ttl = detach_ttl;
@@ -111,7 +115,8 @@ result<std::shared_ptr<workspace>> registry::find_same(const prepared& wanted) {
   return std::shared_ptr<workspace>();
 }
 
-async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_request request, sandbox::progress_fn progress) {
+async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_request request,
+                                                                       sandbox::progress_fn progress) {
   auto walls = effective_walls(request, options_.known);
   if (!walls) co_return fail(walls.error());
   const auto backend = backends_.find(walls->backend);
@@ -123,10 +128,11 @@ async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_requ
   how.progress = [progress](std::int64_t done, std::int64_t total) {
     if (progress) progress("copy", "copying the directory", done, total);
   };
-  auto preparing = pool_.run("workspace.open", [request, walls = *walls, paths = options_.paths, allowed = options_.known.allowed_roots,
-                                                copies = options_.paths.copies, how](const async::stop_flag&) mutable {
-    return prepare(request, walls, root_rules(paths, allowed), copies, how);
-  });
+  auto preparing = pool_.run("workspace.open",
+                             [request, walls = *walls, paths = options_.paths, allowed = options_.known.allowed_roots,
+                              copies = options_.paths.copies, how](const async::stop_flag&) mutable {
+                               return prepare(request, walls, root_rules(paths, allowed), copies, how);
+                             });
   auto ready = co_await std::move(preparing);
   if (!ready) co_return fail(ready.error());
   if (shutting_down_) co_return fail(shutting_down());
@@ -134,7 +140,8 @@ async::task<result<std::shared_ptr<workspace>>> registry::find_or_make(open_requ
   auto same = find_same(*ready);
   if (!same) co_return fail(same.error());
   if (*same) co_return *same;
-  if (workspaces_.size() >= options_.known.workspaces) co_return fail(too_many("workspaces", options_.known.workspaces));
+  if (workspaces_.size() >= options_.known.workspaces)
+    co_return fail(too_many("workspaces", options_.known.workspaces));
   const std::string id = make_handle("ws-");
   ready->spec.workspace = id;
   auto made = std::make_shared<workspace>(id, strand_, backend->second, std::move(ready->spec), ready->roots, *walls,
@@ -228,10 +235,18 @@ registry::gauges registry::count() const {
   for (const auto& [id, known] : sessions_) {
     for (const auto& [handle_id, held] : known->handles) {
       switch (held->kind()) {
-        case handle_kind::job: ++out.jobs; break;
-        case handle_kind::pty: ++out.ptys; break;
-        case handle_kind::shell: ++out.shells; break;
-        case handle_kind::watch: ++out.watches; break;
+        case handle_kind::job:
+          ++out.jobs;
+          break;
+        case handle_kind::pty:
+          ++out.ptys;
+          break;
+        case handle_kind::shell:
+          ++out.shells;
+          break;
+        case handle_kind::watch:
+          ++out.watches;
+          break;
       }
     }
   }

@@ -47,7 +47,8 @@ class registry {
   async::task<std::vector<std::string>> close_session(std::shared_ptr<session> ending);
 
   // --- workspaces ---
-  async::task<result<hold>> open_workspace(std::shared_ptr<session> by, open_request request, sandbox::progress_fn progress);
+  async::task<result<hold>> open_workspace(std::shared_ptr<session> by, open_request request,
+                                           sandbox::progress_fn progress);
   struct closed_workspace {
     closed_workspace() = default;
     bool ended = false, removed = false;

@@ -29,7 +29,8 @@ result<void> root_rules::check(const std::string& canonical) const {
   if (canonical == "/") return fail(refused("the root of the file system"));
   for (const char* system : {"/proc", "/sys", "/dev"})
     if (sandbox::is_within(canonical, system)) return fail(refused("a file system of the kernel"));
-  const bool is_copy = !paths_.copies.empty() && canonical != paths_.copies && sandbox::is_within(canonical, paths_.copies);
+  const bool is_copy =
+      !paths_.copies.empty() && canonical != paths_.copies && sandbox::is_within(canonical, paths_.copies);
   for (const auto& own : paths_.own) {
     if (is_copy && sandbox::is_within(paths_.copies, own)) continue;
     if (sandbox::overlap(canonical, own)) return fail(refused("something of the daemon's own"));

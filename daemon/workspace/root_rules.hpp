@@ -22,12 +22,12 @@ class root_rules {
   // The allowed roots may be given by any spelling. Blocks.
   root_rules(daemon_paths paths, std::optional<std::vector<std::string>> allowed_roots);
 
-  // Of a canonical path: denied {reason} for "/", what lies in /proc, /sys or /dev, what allowed_roots does not cover, and
-  // what is, contains or lies in something of the daemon's own.
+  // Of a canonical path: denied {reason} for "/", what lies in /proc, /sys or /dev, what allowed_roots does not cover,
+  // and what is, contains or lies in something of the daemon's own.
   result<void> check(const std::string& canonical) const;
 
-  // The canonical form of an absolute path, judged. A path that is not there is judged by its deepest existing part before
-  // it is called not_found, so the answer tells nothing of what lies outside. Blocks.
+  // The canonical form of an absolute path, judged. A path that is not there is judged by its deepest existing part
+  // before it is called not_found, so the answer tells nothing of what lies outside. Blocks.
   result<std::string> resolve(const std::string& path) const;
 
  private:

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
-
 #include <chrono>
 #include <map>
 #include <memory>
@@ -29,8 +28,8 @@ struct hold {
 // What a key given at a job's start stands for.
 struct keyed_start {
   keyed_start() = default;
-  std::string parameters;      // the whole call, so that another one with the same key is told apart
-  std::string handle_id;       // once started
+  std::string parameters;  // the whole call, so that another one with the same key is told apart
+  std::string handle_id;   // once started
   std::weak_ptr<handle> job;
   std::optional<error> failure;
   async::event settled;
@@ -48,9 +47,9 @@ class session {
   std::optional<std::chrono::milliseconds> detach_ttl;
   int attached = 0;
   bool ending = false;
-  std::map<std::string, hold> holds;                          // by workspace id
-  std::map<std::string, std::shared_ptr<handle>> handles;     // by handle id
-  std::map<std::string, std::shared_ptr<keyed_start>> keys;   // of jobs
+  std::map<std::string, hold> holds;                         // by workspace id
+  std::map<std::string, std::shared_ptr<handle>> handles;    // by handle id
+  std::map<std::string, std::shared_ptr<keyed_start>> keys;  // of jobs
   async::asio::steady_timer ttl_timer;
 
   // no_such_handle unless this session holds it.

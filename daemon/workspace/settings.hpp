@@ -29,15 +29,15 @@ struct profile {
   std::string image;
   std::optional<sandbox::network_spec> network;  // absent: the backend's default
   process::env_changes env;
-  std::vector<std::string> pass_env;             // names taken from the daemon's own environment
-  std::vector<mount_wish> mounts;                // ro_binds and mounts
+  std::vector<std::string> pass_env;  // names taken from the daemon's own environment
+  std::vector<mount_wish> mounts;     // ro_binds and mounts
   sandbox::limits_spec limits;
-  std::vector<std::string> shell;                // program and options before the line; empty: bash -c, else sh -c
+  std::vector<std::string> shell;  // program and options before the line; empty: bash -c, else sh -c
   sandbox::user_spec user;
   std::vector<std::string> fs_deny, fs_read_only;
   bool strict_seccomp = false;
   std::vector<std::string> engine_args, run_args;
-  std::optional<error> network_refused;          // the configuration asks for one that cannot be; told when it is used
+  std::optional<error> network_refused;  // the configuration asks for one that cannot be; told when it is used
 };
 
 struct settings {

@@ -25,8 +25,8 @@ async::task<void> stop_tree(std::shared_ptr<process::process_tree> tree) {
 
 }  // namespace
 
-workspace::workspace(std::string id, async::strand strand, std::shared_ptr<sandbox::backend> backend, sandbox::spec spec,
-                     std::shared_ptr<const fs::root_set> roots, profile walls, std::string identity)
+workspace::workspace(std::string id, async::strand strand, std::shared_ptr<sandbox::backend> backend,
+                     sandbox::spec spec, std::shared_ptr<const fs::root_set> roots, profile walls, std::string identity)
     : id_(std::move(id)),
       strand_(strand),
       backend_(std::move(backend)),
@@ -93,8 +93,8 @@ async::task<std::vector<std::string>> workspace::shell(std::shared_ptr<sandbox::
   co_return argv;
 }
 
-void workspace::track(const std::string& session, std::shared_ptr<process::process_tree> tree, std::vector<std::string> argv,
-                      std::string handle) {
+void workspace::track(const std::string& session, std::shared_ptr<process::process_tree> tree,
+                      std::vector<std::string> argv, std::string handle) {
   forget_ended();
   entry made;
   made.tree = tree;
@@ -122,7 +122,8 @@ std::optional<workspace::tracked> workspace::find_tracked(const std::string& ses
 async::task<void> workspace::stop_trees(std::string only_session) {
   std::vector<std::shared_ptr<process::process_tree>> trees;
   for (const auto& known : tracked_)
-    if (auto tree = known.tree.lock(); tree && (only_session.empty() || (known.what.session == only_session && !tree->finished())))
+    if (auto tree = known.tree.lock();
+        tree && (only_session.empty() || (known.what.session == only_session && !tree->finished())))
       trees.push_back(std::move(tree));
   for (const auto& tree : trees)
     async::asio::dispatch(tree->strand(), [tree] { tree->kill(process::outcome::stopped); });
@@ -170,7 +171,9 @@ async::task<void> workspace::end() {
   co_await std::move(ending);
 }
 
-std::shared_ptr<owned_copy> workspace::take_copy() { return keep_copy_ ? nullptr : std::move(copy_); }
+std::shared_ptr<owned_copy> workspace::take_copy() {
+  return keep_copy_ ? nullptr : std::move(copy_);
+}
 
 void workspace::own(std::shared_ptr<owned_copy> copy, bool keep) {
   copy_ = std::move(copy);

@@ -42,7 +42,8 @@ class workspace : public std::enable_shared_from_this<workspace> {
   // For good: like restart, and nothing starts again.
   async::task<void> end();
 
-  // Processes that run in it, so that they can be ended as stopped before the sandbox goes. `session` is whose they are.
+  // Processes that run in it, so that they can be ended as stopped before the sandbox goes. `session` is whose they
+  // are.
   void track(const std::string& session, std::shared_ptr<process::process_tree> tree, std::vector<std::string> argv,
              std::string handle = {});
   struct tracked {
@@ -55,8 +56,8 @@ class workspace : public std::enable_shared_from_this<workspace> {
   // Ends what a session runs here and has no handle of its own (exec.run in flight, survivors stay).
   async::task<void> stop_session(std::string session);
 
-  // Program and options that a command line is given to: the profile's, else bash -c, else sh -c where the sandbox has no
-  // bash (looked for once a sandbox, in its own PATH).
+  // Program and options that a command line is given to: the profile's, else bash -c, else sh -c where the sandbox has
+  // no bash (looked for once a sandbox, in its own PATH).
   async::task<std::vector<std::string>> shell(std::shared_ptr<sandbox::sandbox> box);
 
   process::survivor_set& survivors() { return survivors_; }

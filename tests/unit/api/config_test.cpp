@@ -1,8 +1,8 @@
 #include "daemon/api/config.hpp"
 
-#include "daemon/workspace/open_request.hpp"
-
 #include <doctest/doctest.h>
+
+#include "daemon/workspace/open_request.hpp"
 
 using namespace sbx;
 
@@ -21,8 +21,9 @@ TEST_CASE("config: nothing said is the built-in default, bwrap without network")
 }
 
 TEST_CASE("config: unknown keys are refused with their pointer, comments are not") {
-  for (const auto& [text, pointer] : {std::pair("{\"nope\": 1}", "/nope"), std::pair("{\"limits\": {\"x\": 1}}", "/limits/x"),
-                                      std::pair("{\"profiles\": {\"a\": {\"backend\": \"zz\"}}}", "/profiles/a/backend")}) {
+  for (const auto& [text, pointer] :
+       {std::pair("{\"nope\": 1}", "/nope"), std::pair("{\"limits\": {\"x\": 1}}", "/limits/x"),
+        std::pair("{\"profiles\": {\"a\": {\"backend\": \"zz\"}}}", "/profiles/a/backend")}) {
     const auto parsed = api::parse_config(text);
     REQUIRE(!parsed);
     CHECK(parsed.error().path == pointer);
@@ -31,7 +32,8 @@ TEST_CASE("config: unknown keys are refused with their pointer, comments are not
 }
 
 TEST_CASE("config: a profile's parts arrive where they are used") {
-  const auto parsed = api::parse_config(R"({"profiles": {"p": {"backend": "podman", "image": "alpine", "network": {"name": "n"},
+  const auto parsed =
+      api::parse_config(R"({"profiles": {"p": {"backend": "podman", "image": "alpine", "network": {"name": "n"},
     "env": {"A": "1", "B": null}, "ro_binds": ["/opt/x"], "mounts": [{"source": "/srv", "writable": true}],
     "limits": {"pids": 9}, "shell": ["zsh", "-c"], "user": "5:6", "fs": {"deny": ["**/.env"]}, "run_args": ["--x"]}}})");
   REQUIRE(parsed);

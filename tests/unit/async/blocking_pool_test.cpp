@@ -2,11 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/io_context.hpp>
 #include <future>
 #include <stdexcept>
 #include <thread>
-
-#include <boost/asio/io_context.hpp>
 
 #include "daemon/async/run.hpp"
 #include "daemon/async/task_group.hpp"

@@ -1,7 +1,6 @@
 #include "daemon/async/outbox.hpp"
 
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,14 +11,18 @@
 using namespace sbx::async;
 
 namespace {
-outgoing_frame frame(std::string bytes) { return outgoing_frame(std::move(bytes)); }
+outgoing_frame frame(std::string bytes) {
+  return outgoing_frame(std::move(bytes));
+}
 outbox_limits small() {
   outbox_limits limits;
   limits.reply_bytes = 10;
   limits.stream_bytes = 10;
   return limits;
 }
-task<void> wait_room(outbox& box, int& answer) { answer = co_await box.room() ? 1 : 0; }
+task<void> wait_room(outbox& box, int& answer) {
+  answer = co_await box.room() ? 1 : 0;
+}
 }  // namespace
 
 TEST_CASE("outbox: replies go before streams, but a begun frame is finished first") {

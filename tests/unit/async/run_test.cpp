@@ -2,13 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 
 #include "daemon/async/task_group.hpp"
 
@@ -67,7 +66,9 @@ TEST_CASE("on: runs on the other strand, and comes back with the value") {
 }
 
 namespace {
-task<void> stay_away(fixture& f, bool& ended) { co_await on(f.there, note_end(ended)); }
+task<void> stay_away(fixture& f, bool& ended) {
+  co_await on(f.there, note_end(ended));
+}
 }  // namespace
 
 TEST_CASE("on: cancelling the caller ends the work on its own strand first") {

@@ -2,10 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <boost/asio/io_context.hpp>
 #include <stdexcept>
 #include <string>
-
-#include <boost/asio/io_context.hpp>
 
 #include "daemon/async/event.hpp"
 #include "daemon/async/run.hpp"

@@ -61,7 +61,9 @@ TEST_CASE("text: tables line up, and say nothing without rows") {
 TEST_CASE("terminal: ctrl-p ctrl-q leaves, whatever pieces the keys come in") {
   detach_filter filter;
   CHECK(filter.feed("ab\x10") == "ab");
-  CHECK(filter.feed("c") == "\x10" "c");
+  CHECK(filter.feed("c") ==
+        "\x10"
+        "c");
   CHECK(filter.feed("\x10\x10") == "\x10");
   CHECK_FALSE(filter.detached());
   CHECK(filter.feed("\x11rest") == "");

@@ -15,11 +15,17 @@ namespace {
 std::vector<error_kind> try_everything(const world& w, const std::string& path) {
   put(w.in("mine"), "mine");
   std::vector<error_kind> kinds{
-      kind_of(w.read(path)),        kind_of(w.write(path, "x")), kind_of(w.edit(path, "secret", "x")),
-      kind_of(w.list(path)),        kind_of(w.copy("mine", path, true)),
-      kind_of(w.copy(path, "taken")), kind_of(stat_file(*w.roots, path, last_link::follow, w.how)),
-      kind_of(w.open(path, open_mode::read)), kind_of(w.open(path, open_mode::write, true)),
-      kind_of(w.mkdir(path, true)), kind_of(resolve_start_directory(*w.roots, path, w.how)),
+      kind_of(w.read(path)),
+      kind_of(w.write(path, "x")),
+      kind_of(w.edit(path, "secret", "x")),
+      kind_of(w.list(path)),
+      kind_of(w.copy("mine", path, true)),
+      kind_of(w.copy(path, "taken")),
+      kind_of(stat_file(*w.roots, path, last_link::follow, w.how)),
+      kind_of(w.open(path, open_mode::read)),
+      kind_of(w.open(path, open_mode::write, true)),
+      kind_of(w.mkdir(path, true)),
+      kind_of(resolve_start_directory(*w.roots, path, w.how)),
       kind_of(locate(*w.roots, path, last_link::follow, w.how)),
   };
   glob_request find;
@@ -33,7 +39,9 @@ std::vector<error_kind> try_everything(const world& w, const std::string& path) 
   return kinds;
 }
 
-void link(const std::string& target, const std::string& name) { REQUIRE(::symlink(target.c_str(), name.c_str()) == 0); }
+void link(const std::string& target, const std::string& name) {
+  REQUIRE(::symlink(target.c_str(), name.c_str()) == 0);
+}
 
 }  // namespace
 
@@ -54,15 +62,35 @@ TEST_CASE("confinement: whatever leads outside is denied, there or not") {
   link(w.root + "/../root0-sibling/file", w.in("absolute"));
   link(w.root + "-sibling/file", w.in("prefix"));
   const std::string hidden = w.base / "root0";
-  for (const std::string path :
-       {"dir", "dir/file", "dir/absent", "file", "dangling", "relative", "chain", "magic", "magic/etc/passwd",
-        "magic/etc/absent", "cwd", "through", "absolute", "prefix", "..", "../", "../root0", "../root0/mine",
-        "../root0-sibling/file", "sub/../../root0/mine", "/", "/etc/passwd", "/etc/absent", "//etc/passwd"}) {
+  for (const std::string path : {"dir",
+                                 "dir/file",
+                                 "dir/absent",
+                                 "file",
+                                 "dangling",
+                                 "relative",
+                                 "chain",
+                                 "magic",
+                                 "magic/etc/passwd",
+                                 "magic/etc/absent",
+                                 "cwd",
+                                 "through",
+                                 "absolute",
+                                 "prefix",
+                                 "..",
+                                 "../",
+                                 "../root0",
+                                 "../root0/mine",
+                                 "../root0-sibling/file",
+                                 "sub/../../root0/mine",
+                                 "/",
+                                 "/etc/passwd",
+                                 "/etc/absent",
+                                 "//etc/passwd"}) {
     CAPTURE(path);
     for (const error_kind kind : try_everything(w, path)) CHECK(kind == error_kind::denied);
   }
   for (const std::string& path : {outside + "/file", "/" + w.root, w.base / "./root0/mine",
-                                 w.base / "root0-sibling/../root0/mine", w.root + "/../root0/mine"}) {
+                                  w.base / "root0-sibling/../root0/mine", w.root + "/../root0/mine"}) {
     CAPTURE(path);
     for (const error_kind kind : try_everything(w, path)) CHECK(kind == error_kind::denied);
   }
@@ -209,13 +237,29 @@ TEST_CASE("confinement: a directory exchanged with a link all the time never let
       if (!outcome && outcome.error().kind == error_kind::denied) ++denied_count;
     };
     switch (round % 10) {
-      case 0: note(w.write("d/f", "inside")); break;
-      case 1: note(w.write("d/deep/new" + std::to_string(round % 7), "inside")); break;
-      case 2: note(w.edit("d/f", "inside", "inside")); break;
-      case 3: note(w.mkdir("d/made/x", true)); break;
-      case 4: note(w.remove("d/made", true)); break;
-      case 5: note(w.copy("d/deep", "copied")); (void)w.remove("copied", true); break;
-      case 6: note(w.move("d/deep/f", "d/deep/g", true)); (void)w.move("d/deep/g", "d/deep/f", true); break;
+      case 0:
+        note(w.write("d/f", "inside"));
+        break;
+      case 1:
+        note(w.write("d/deep/new" + std::to_string(round % 7), "inside"));
+        break;
+      case 2:
+        note(w.edit("d/f", "inside", "inside"));
+        break;
+      case 3:
+        note(w.mkdir("d/made/x", true));
+        break;
+      case 4:
+        note(w.remove("d/made", true));
+        break;
+      case 5:
+        note(w.copy("d/deep", "copied"));
+        (void)w.remove("copied", true);
+        break;
+      case 6:
+        note(w.move("d/deep/f", "d/deep/g", true));
+        (void)w.move("d/deep/g", "d/deep/f", true);
+        break;
       default: {
         const auto got = w.read(round % 2 == 0 ? "d/f" : "d/deep/f");
         if (got && got->data.find("SECRET") != std::string::npos) FAIL("read outside");

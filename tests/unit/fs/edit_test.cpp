@@ -41,9 +41,10 @@ std::int64_t count_plainly(const std::string& text, const std::string& needle) {
 
 TEST_CASE("edit: literal bytes, everything around them untouched") {
   world w;
-  const std::string before("\xef\xbb\xbf"
-                           "a.b*\r\n\0\xff\xfe x.y \r\nz\x80",
-                           21);
+  const std::string before(
+      "\xef\xbb\xbf"
+      "a.b*\r\n\0\xff\xfe x.y \r\nz\x80",
+      21);
   put(w.in("f"), before);
   ::chmod(w.in("f").c_str(), 0600);
   REQUIRE(w.edit("f", "x.y", "$1 \\n & new"));

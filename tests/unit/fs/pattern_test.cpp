@@ -22,8 +22,9 @@ TEST_CASE("pattern: stars, marks and brackets stay within a name") {
   CHECK(hit("*.h", "a.h"));
   CHECK_FALSE(hit("*.h", "d/a.h"));
   CHECK(hit("a?c", "abc"));
-  CHECK(hit("a?c", "a\xe2\x82\xac"
-                   "c"));
+  CHECK(hit("a?c",
+            "a\xe2\x82\xac"
+            "c"));
   CHECK_FALSE(hit("a?c", "a/c"));
   CHECK(hit("[a-c]x", "bx"));
   CHECK_FALSE(hit("[!a-c]x", "bx"));

@@ -38,8 +38,9 @@ TEST_CASE("read: bytes, size, offsets, the end") {
 
 TEST_CASE("read: text is not cut within a character, but at the end and when bytes are asked for") {
   world w;
-  put(w.in("f"), "ab\xe2\x82\xac"
-                 "c");
+  put(w.in("f"),
+      "ab\xe2\x82\xac"
+      "c");
   read_request request;
   request.path = "f";
   request.max_bytes = 4;

@@ -1,6 +1,7 @@
 // A workspace of one or more temporary directories, and shorthands over the operations.
 #pragma once
 
+#include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +12,6 @@
 #include <iterator>
 #include <string>
 #include <vector>
-
-#include <doctest/doctest.h>
 
 #include "daemon/fs/copy_tree.hpp"
 #include "daemon/fs/file_ops.hpp"
@@ -82,7 +81,8 @@ struct world {
     request.data = data;
     return write_file(*roots, request, how);
   }
-  result<edit_reply> edit(const std::string& path, const std::string& from, const std::string& to, bool all = false) const {
+  result<edit_reply> edit(const std::string& path, const std::string& from, const std::string& to,
+                          bool all = false) const {
     edit_request request;
     request.path = path;
     request.edits.emplace_back(from, to, all);

@@ -108,7 +108,8 @@ TEST_CASE("tree: moving and copying") {
   CHECK(kind_of(w.copy("g", "a/f")) == error_kind::conflict);
   CHECK(kind_of(w.move("g", "a/f")) == error_kind::conflict);
   REQUIRE(w.copy("a", "copy"));
-  struct stat one {}, other {};
+  struct stat one {
+  }, other{};
   REQUIRE(::stat(w.in("copy/f").c_str(), &one) == 0);
   REQUIRE(::stat(w.in("copy/b/same").c_str(), &other) == 0);
   CHECK(one.st_ino == other.st_ino);
@@ -191,7 +192,8 @@ TEST_CASE("tree: moving across roots") {
 
 TEST_CASE("tree: listing is sorted, paged and names are bytes") {
   world w;
-  for (const std::string name : {"b", "a", "\xff\xfe", "-rf", "new\nline", "a:b", ".hidden", "\xc3\xa9"}) put(w.in(name), "12");
+  for (const std::string name : {"b", "a", "\xff\xfe", "-rf", "new\nline", "a:b", ".hidden", "\xc3\xa9"})
+    put(w.in(name), "12");
   std::filesystem::create_directory(w.in("dir"));
   REQUIRE(::symlink("nowhere", w.in("link").c_str()) == 0);
   auto all = w.list("");

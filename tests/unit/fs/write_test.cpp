@@ -190,7 +190,8 @@ TEST_CASE("write: many at once leave one whole content") {
   std::vector<std::thread> writers;
   for (int index = 0; index < 8; ++index) {
     writers.emplace_back([&, index] {
-      for (int round = 0; round < 100; ++round) REQUIRE(w.write("f", std::string(5000, static_cast<char>('a' + index))));
+      for (int round = 0; round < 100; ++round)
+        REQUIRE(w.write("f", std::string(5000, static_cast<char>('a' + index))));
     });
   }
   for (auto& writer : writers) writer.join();

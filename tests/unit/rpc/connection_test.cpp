@@ -1,7 +1,6 @@
 #include "daemon/rpc/connection.hpp"
 
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 
 #include <set>
@@ -16,7 +15,9 @@ namespace {
 std::string call(std::string id, std::string method) {
   return R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + "\"}\n";
 }
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 template <class Condition>
 bool eventually(Condition condition) {
@@ -91,15 +92,18 @@ TEST_CASE("connection: cancelling answers -32800 once the call has ended, and on
   running_server server;
   auto c = server.connect();
   c.send(call("1", "sleep"));
-  c.send(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}})" "\n");
+  c.send(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}})"
+         "\n");
   const std::string reply = c.line();
   CHECK(has(reply, "\"id\":1"));
   CHECK(has(reply, "-32800"));
   CHECK(server.sleeps_ended == 1);
-  c.send(R"({"jsonrpc":"2.0","id":2,"method":"rpc.cancel","params":{"id":1}})" "\n");
+  c.send(R"({"jsonrpc":"2.0","id":2,"method":"rpc.cancel","params":{"id":1}})"
+         "\n");
   CHECK(has(c.line(), "\"cancelled\":false"));
   c.send(call("3", "stubborn"));
-  c.send(R"({"jsonrpc":"2.0","id":4,"method":"rpc.cancel","params":{"id":3}})" "\n");
+  c.send(R"({"jsonrpc":"2.0","id":4,"method":"rpc.cancel","params":{"id":3}})"
+         "\n");
   CHECK(has(c.line(), "\"cancelled\":true"));
   CHECK(has(c.line(), "-32800"));
 }
@@ -108,7 +112,8 @@ TEST_CASE("connection: a barrier takes effect before later calls start, cancels 
   running_server server;
   auto c = server.connect();
   c.send(call("1", "barrier") + call("2", "ping") + call("3", "sleep"));
-  c.send(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}})" "\n");
+  c.send(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}})"
+         "\n");
   const std::string first = c.line();
   CHECK(has(first, "\"id\":3"));
   CHECK(has(first, "-32800"));
@@ -120,13 +125,16 @@ TEST_CASE("connection: a barrier takes effect before later calls start, cancels 
 TEST_CASE("connection: batches are answered as one array, notifications never") {
   running_server server;
   auto c = server.connect();
-  c.send(R"([{"jsonrpc":"2.0","id":1,"method":"barrier"},{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"},7])" "\n");
+  c.send(
+      R"([{"jsonrpc":"2.0","id":1,"method":"barrier"},{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"},7])"
+      "\n");
   const std::string reply = c.line();
   CHECK(reply.front() == '[');
   CHECK(has(reply, "\"id\":1"));
   CHECK(has(reply, "\"id\":2"));
   CHECK(has(reply, "-32600"));
-  c.send(R"([{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0","method":"no.such"}])" "\n");
+  c.send(R"([{"jsonrpc":"2.0","method":"ping"},{"jsonrpc":"2.0","method":"no.such"}])"
+         "\n");
   c.send(call("9", "ping"));
   CHECK(has(c.line(), "\"id\":9"));
 }
@@ -144,7 +152,9 @@ TEST_CASE("connection: notifications and requests to the client") {
   CHECK(has(question, R"("method":"question")"));
   const auto at = question.find("\"id\":");
   const std::string id = question.substr(at + 5, question.find(',', at) - at - 5);
-  c.send(R"({"jsonrpc":"2.0","id":)" + id + R"(,"result":{}})" "\n");
+  c.send(R"({"jsonrpc":"2.0","id":)" + id +
+         R"(,"result":{}})"
+         "\n");
   CHECK(has(c.line(), "answered"));
 }
 

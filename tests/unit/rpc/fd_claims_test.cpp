@@ -1,7 +1,6 @@
 #include "daemon/rpc/fd_claims.hpp"
 
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 
 using namespace sbx::rpc;
@@ -12,7 +11,9 @@ fd_bundle bundle_of(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) made.fds.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return made;
 }
-bool is_open(int number) { return ::fcntl(number, F_GETFD) >= 0; }
+bool is_open(int number) {
+  return ::fcntl(number, F_GETFD) >= 0;
+}
 }  // namespace
 
 TEST_CASE("fd claims: they belong to the last frame that begins in the bytes they came with") {

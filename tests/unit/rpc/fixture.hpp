@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -15,8 +16,6 @@
 #include <string_view>
 #include <thread>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
 
 #include "daemon/async/blocking_pool.hpp"
 #include "daemon/async/run.hpp"
@@ -106,7 +105,8 @@ class client {
  private:
   bool fill(std::chrono::steady_clock::time_point deadline) {
     if (ended_) return false;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ready{fd_.get(), POLLIN, 0};
     if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) <= 0) return false;
     char part[65536];
@@ -121,7 +121,8 @@ class client {
   std::string buffer_;
 };
 
-// Methods: ping, sleep (until stopped), slow_barrier (50 ms, holds later ones back), big {bytes}, fds, throw, stubborn (ask).
+// Methods: ping, sleep (until stopped), slow_barrier (50 ms, holds later ones back), big {bytes}, fds, throw, stubborn
+// (ask).
 class running_server {
  public:
   explicit running_server(server_limits limits = server_limits());

@@ -2,7 +2,6 @@
 #include "tests/unit/rpc/fixture.hpp"
 
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 
 #include <cstdlib>
@@ -18,7 +17,9 @@ struct note_end {
   std::atomic<int>& count;
 };
 
-async::task<outcome> ping(call_context&, proto::document) { co_return outcome(std::string("{\"pong\":true}")); }
+async::task<outcome> ping(call_context&, proto::document) {
+  co_return outcome(std::string("{\"pong\":true}"));
+}
 
 async::task<outcome> fails(call_context&, proto::document) {
   throw std::runtime_error("broken on purpose");
@@ -112,7 +113,9 @@ async::task<void> drain_then_tell(rpc::server& server, std::atomic<bool>& draine
 }
 }  // namespace
 
-void running_server::drain() { life_.spawn("draining", drain_then_tell(server_, drained)); }
+void running_server::drain() {
+  life_.spawn("draining", drain_then_tell(server_, drained));
+}
 
 running_server::~running_server() {
   server_.abort();

@@ -1,6 +1,5 @@
 // Whatever bytes arrive: a typed error or a closed connection.
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -14,10 +13,27 @@ using namespace sbx::rpc::test;
 
 namespace {
 
-const char* const pieces[] = {"{",        "}",      "[",       "]",          "\"jsonrpc\":\"2.0\"", ",",
-                              "\"id\":1", "\n",     "\r\n",    "\"method\":", "\"ping\"",            "\"sleep\"",
-                              "\xff\xfe", "\\u0000", "1e999",  "Content-Length: 5\r\n\r\n", "Content-Length: -1\r\n\r\n",
-                              "\"params\":{}", "null", "\"\\ud800\"", "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n",
+const char* const pieces[] = {"{",
+                              "}",
+                              "[",
+                              "]",
+                              "\"jsonrpc\":\"2.0\"",
+                              ",",
+                              "\"id\":1",
+                              "\n",
+                              "\r\n",
+                              "\"method\":",
+                              "\"ping\"",
+                              "\"sleep\"",
+                              "\xff\xfe",
+                              "\\u0000",
+                              "1e999",
+                              "Content-Length: 5\r\n\r\n",
+                              "Content-Length: -1\r\n\r\n",
+                              "\"params\":{}",
+                              "null",
+                              "\"\\ud800\"",
+                              "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n",
                               "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":1}}\n"};
 
 std::string random_stream(std::mt19937& random) {

@@ -6,7 +6,9 @@ using namespace sbx::rpc;
 using sbx::proto::request_id;
 
 namespace {
-std::optional<request_id> id(std::int64_t number) { return request_id(number); }
+std::optional<request_id> id(std::int64_t number) {
+  return request_id(number);
+}
 request_limits small() {
   request_limits limits;
   limits.running = 2;

@@ -1,7 +1,6 @@
 #include "daemon/rpc/socket_file.hpp"
 
 #include <doctest/doctest.h>
-
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -279,7 +279,9 @@ TEST_CASE("container: what a dead daemon left is swept, and only that") {
       for (int i = 0; i < 100 && w.cli("ps -a --format '{{.Names}}'") != names; ++i) w.host.await(tried());
       CHECK(w.cli("ps -a --format '{{.Names}}'") == names);
     };
-    const std::string image = w.wanted.image + " sleep 600", limits = kind == backend_kind::podman ? " --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 " : " ";
+    const std::string image = w.wanted.image + " sleep 600",
+                      limits =
+                          kind == backend_kind::podman ? " --ulimit nofile=1024:1024 --ulimit nproc=4096:4096 " : " ";
     w.cli("run -d --network=none --name theirs --label=sbx.daemon=0:/other" + limits + image);
     // By its record, whatever the engine's arguments were.
     w.cli("run -d --network=none --name recorded" + limits + image);

@@ -61,7 +61,9 @@ TEST_CASE("init: a command's exit code, signal and output cross") {
 
 TEST_CASE("init: usage counts what the leader and its children used") {
   real_init init;
-  run busy(init, run::shell("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done)"));
+  run busy(init,
+           run::shell(
+               "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done)"));
   REQUIRE(busy.start());
   const auto end = busy.wait_exited();
   CHECK(end.user_ms > 0);
@@ -80,11 +82,14 @@ TEST_CASE("init: a command starts in a session of its own with default signals a
     real_init init;
     run status(init, {"cat", "/proc/self/status"});
     const std::string seen = status.output_of();
-    for (const auto* line : {"SigBlk:\t0000000000000000\n", "SigIgn:\t0000000000000000\n", "SigCgt:\t0000000000000000\n"})
+    for (const auto* line :
+         {"SigBlk:\t0000000000000000\n", "SigIgn:\t0000000000000000\n", "SigCgt:\t0000000000000000\n"})
       CHECK(seen.find(line) != std::string::npos);
     run descriptors(init, {"ls", "/proc/self/fd"});
     CHECK(descriptors.output_of() == "0\n1\n2\n3\n");  // 3 is ls's own
-    run session(init, run::shell("read -r pid name state ppid group session rest < /proc/$$/stat; [ $session = $$ ] && echo own"));
+    run session(
+        init,
+        run::shell("read -r pid name state ppid group session rest < /proc/$$/stat; [ $session = $$ ] && echo own"));
     CHECK(session.output_of() == "own\n");
     run terminal(init, run::shell("exec 2>&1; : < /dev/tty || echo none"));
     CHECK(terminal.output_of().find("none") != std::string::npos);
@@ -170,10 +175,14 @@ TEST_CASE("init: argv[0] is looked up in the command's own PATH") {
 TEST_CASE("init: the working directory stays beneath its roots, links inside them followed") {
   real_init init;
   const temporary_directory place;
-  const std::string root = place.path().string() + "/root", other = place.path().string() + "/other", outside = place.path().string() + "/root-sibling";
-  for (const auto& path : {root, other, outside, root + "/sub", root + "/sub/deep", other + "/in"}) REQUIRE(::mkdir(path.c_str(), 0755) == 0);
+  const std::string root = place.path().string() + "/root", other = place.path().string() + "/other",
+                    outside = place.path().string() + "/root-sibling";
+  for (const auto& path : {root, other, outside, root + "/sub", root + "/sub/deep", other + "/in"})
+    REQUIRE(::mkdir(path.c_str(), 0755) == 0);
   write_file(root + "/file", "", 0644);
-  const auto link = [&](const std::string& target, const std::string& name) { REQUIRE(::symlink(target.c_str(), (root + "/" + name).c_str()) == 0); };
+  const auto link = [&](const std::string& target, const std::string& name) {
+    REQUIRE(::symlink(target.c_str(), (root + "/" + name).c_str()) == 0);
+  };
   link("sub/deep", "relative");
   link(root + "/sub", "absolute");
   link(other + "/in", "across");
@@ -196,8 +205,8 @@ TEST_CASE("init: the working directory stays beneath its roots, links inside the
   CHECK(lands(root + "/absolute/deep") == root + "/sub/deep\n");
   CHECK(lands(root + "/across") == other + "/in\n");
   CHECK(lands(root + "/winding") == root + "/sub\n");
-  for (const auto& cwd : {root + "/escape", root + "/dots", root + "/nowhere", root + "/..", root + "/../other", outside, std::string("/"),
-                          root + "/absolute/../../../x"}) {
+  for (const auto& cwd : {root + "/escape", root + "/dots", root + "/nowhere", root + "/..", root + "/../other",
+                          outside, std::string("/"), root + "/absolute/../../../x"}) {
     CAPTURE(cwd);
     auto command = in(cwd);
     CHECK(refusal_of(command).kind == error_kind::denied);

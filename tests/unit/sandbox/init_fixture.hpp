@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -17,9 +19,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/strand.hpp>
 
 #include "daemon/async/run.hpp"
 #include "daemon/async/task_group.hpp"
@@ -79,8 +78,22 @@ class real_init {
     setup.descriptors = {{ends.second, 3}, {sys::fd_ref(2), 2}};
     if (place == where::own_namespace) {
       setup.path = "/usr/bin/bwrap";
-      setup.argv = {"bwrap", "--unshare-user", "--unshare-pid", "--as-pid-1", "--cap-drop", "ALL", "--dev-bind", "/", "/",
-                    "--proc", "/proc", "--die-with-parent", "--", SBX_BUILD_BIN "/sbx-init", "--control", "3"};
+      setup.argv = {"bwrap",
+                    "--unshare-user",
+                    "--unshare-pid",
+                    "--as-pid-1",
+                    "--cap-drop",
+                    "ALL",
+                    "--dev-bind",
+                    "/",
+                    "/",
+                    "--proc",
+                    "/proc",
+                    "--die-with-parent",
+                    "--",
+                    SBX_BUILD_BIN "/sbx-init",
+                    "--control",
+                    "3"};
       setup.death_signal = SIGKILL;
     }
     auto started = sys::start_child(setup);
@@ -142,9 +155,7 @@ struct run {
     return on_strand(rope->spawn(std::move(request)));
   }
   leader_end wait_exited() { return on_strand(rope->wait_exited()); }
-  void wait_closed() {
-    wait_for(init_.context, async::on(asio::any_io_executor(init_.strand), rope->wait_closed()));
-  }
+  void wait_closed() { wait_for(init_.context, async::on(asio::any_io_executor(init_.strand), rope->wait_closed())); }
   int survivors() { return on_strand(rope->survivors()); }
   std::vector<pid_t> members() { return on_strand(rope->members()); }
   void signal(int number, signal_target target) {

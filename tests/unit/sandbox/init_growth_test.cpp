@@ -2,11 +2,10 @@
 #include <dirent.h>
 
 #include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
-
-#include <boost/asio/executor_work_guard.hpp>
 
 #include "tests/unit/sandbox/init_fixture.hpp"
 
@@ -18,7 +17,8 @@ namespace {
 
 int count_descriptors(pid_t pid) {
   int count = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir(("/proc/" + std::to_string(pid) + "/fd").c_str()), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir(("/proc/" + std::to_string(pid) + "/fd").c_str()),
+                                                ::closedir);
   while (all && ::readdir(all.get())) ++count;
   return count;
 }
@@ -40,7 +40,8 @@ spawn_request request_for(std::vector<std::string> argv) {
   request.argv = std::move(argv);
   request.env = run::default_env();
   request.cwd = "/";
-  for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd}) fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd})
+    fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
   return request;
 }
 
@@ -61,7 +62,8 @@ async::task<void> run_some(init_link& link, async::strand strand, int way) {
   auto opening = link.open_leash(strand);
   auto rope = co_await std::move(opening);
   if (!rope || way == 0) co_return;
-  auto spawning = (*rope)->spawn(request_for(way == 1 ? std::vector<std::string>{"/no/such"} : std::vector<std::string>{"sleep", "0.01"}));
+  auto spawning = (*rope)->spawn(
+      request_for(way == 1 ? std::vector<std::string>{"/no/such"} : std::vector<std::string>{"sleep", "0.01"}));
   if (way == 2) {  // cancelled in the midst
     auto limited = async::with_deadline(std::move(spawning), 300us);
     co_await std::move(limited);

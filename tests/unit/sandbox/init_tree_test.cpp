@@ -69,9 +69,10 @@ TEST_CASE("init: the leader's end is told while its survivors live on") {
 TEST_CASE("init: ending a tree reaches sessions, double forks, stopped processes and those that ignore TERM") {
   real_init init;
   const auto marker = unique_marker();
-  auto command = marked_run(init, marker,
-                            "trap '' TERM INT HUP; setsid sleep 100 & (setsid bash -c 'sleep 100 & sleep 100' &) ; "
-                            "sleep 100 & kill -STOP $!; (trap '' TERM; sleep 100; sleep 100) & echo up; while :; do sleep 1; done");
+  auto command = marked_run(
+      init, marker,
+      "trap '' TERM INT HUP; setsid sleep 100 & (setsid bash -c 'sleep 100 & sleep 100' &) ; "
+      "sleep 100 & kill -STOP $!; (trap '' TERM; sleep 100; sleep 100) & echo up; while :; do sleep 1; done");
   REQUIRE(command.start());
   wait_for_line(command);
   CHECK(command.members().size() >= 6);
@@ -97,13 +98,14 @@ TEST_CASE("init: letting go of a leash ends its tree") {
 
 TEST_CASE("init: fork storms that outrun one pass are ended") {
   real_init init;
-  for (const char* storm : {
-           // grows, every process in a session of its own
-           "f() { setsid bash -c 'for i in 1 2 3; do sleep 60 & done; sleep 0.01' & }; echo up; for n in $(seq 60); do f; done; sleep 60",
-           // one that hops: each process forks the next and ends
-           "hop() { (hop &) ; }; echo up; h() { while :; do (sleep 0.001 &) & done; }; h",
-           // a chain that renews itself whenever its parent dies
-           "export C='(sleep 0.002; setsid bash -c \"$C\") & setsid bash -c \"sleep 5\" & sleep 0.004'; echo up; bash -c \"$C\"; sleep 60"}) {
+  for (const char* storm : {// grows, every process in a session of its own
+                            "f() { setsid bash -c 'for i in 1 2 3; do sleep 60 & done; sleep 0.01' & }; echo up; for n "
+                            "in $(seq 60); do f; done; sleep 60",
+                            // one that hops: each process forks the next and ends
+                            "hop() { (hop &) ; }; echo up; h() { while :; do (sleep 0.001 &) & done; }; h",
+                            // a chain that renews itself whenever its parent dies
+                            "export C='(sleep 0.002; setsid bash -c \"$C\") & setsid bash -c \"sleep 5\" & sleep "
+                            "0.004'; echo up; bash -c \"$C\"; sleep 60"}) {
     CAPTURE(storm);
     const auto marker = unique_marker();
     auto command = marked_run(init, marker, std::string("ulimit -u 4000; ") + storm);
@@ -121,7 +123,8 @@ TEST_CASE("init: signals reach the whole tree, or the leader alone") {
   real_init init;
   const auto marker = unique_marker();
   auto command = marked_run(init, marker,
-                            "trap 'echo leader; exit 3' TERM; setsid bash -c 'trap \"echo child; exit\" TERM; echo up; while :; do sleep 0.05; done' & "
+                            "trap 'echo leader; exit 3' TERM; setsid bash -c 'trap \"echo child; exit\" TERM; echo up; "
+                            "while :; do sleep 0.05; done' & "
                             "while :; do sleep 0.05; done");
   REQUIRE(command.start());
   wait_for_line(command);
@@ -179,7 +182,8 @@ TEST_CASE("init: a command that kills or stops its anchor gets an honest end, an
   stopper.wait_closed();
   CHECK(since(begin) < 2s);
 
-  auto tireless = marked_run(init, marker, "A=$PPID; setsid bash -c \"echo up; while :; do kill -STOP $A; done\" & sleep 100");
+  auto tireless =
+      marked_run(init, marker, "A=$PPID; setsid bash -c \"echo up; while :; do kill -STOP $A; done\" & sleep 100");
   REQUIRE(tireless.start());
   wait_for_line(tireless);
   tireless.end();
@@ -201,7 +205,8 @@ TEST_CASE("init: killing what waits ahead for the next command costs that comman
     init.context.restart();
     init.context.run_for(20ms);
     // Spares are named like init; a killer in the sandbox would find them the same way.
-    run killer(init, run::shell("for p in $(pgrep -P " + std::to_string(self) + "); do pkill -9 -P $p sbx- ; [ $p != $PPID ] && kill -" +
+    run killer(init, run::shell("for p in $(pgrep -P " + std::to_string(self) +
+                                "); do pkill -9 -P $p sbx- ; [ $p != $PPID ] && kill -" +
                                 (round % 2 == 0 ? "9" : "STOP") + " $p; done; true"));
     REQUIRE(killer.start());
     killer.wait_exited();
@@ -289,7 +294,8 @@ TEST_CASE("init: hundreds of commands at once all start and all end") {
     request.argv = {"sh", "-c", "exit 3"};
     request.env = run::default_env();
     request.cwd = "/";
-    for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd}) fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (auto* fd : {&request.stdin_fd, &request.stdout_fd, &request.stderr_fd})
+      fd->reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
     auto spawning = (*rope)->spawn(std::move(request));
     const auto started = co_await std::move(spawning);
     REQUIRE(started);
@@ -312,8 +318,8 @@ TEST_CASE("init: as the first process of a namespace it outlives a command that 
   }
   const auto marker = unique_marker();
   real_init init(link_options(), where::own_namespace);
-  for (const char* line : {"kill -9 -1; sleep 100", "kill -9 $PPID; sleep 100", "kill -STOP -1; exit 5", "kill -TERM -1; exit 5",
-                           "kill -9 1; kill -STOP 1; exit 5"}) {
+  for (const char* line : {"kill -9 -1; sleep 100", "kill -9 $PPID; sleep 100", "kill -STOP -1; exit 5",
+                           "kill -TERM -1; exit 5", "kill -9 1; kill -STOP 1; exit 5"}) {
     CAPTURE(line);
     auto command = marked_run(init, marker, std::string("setsid sleep 100 & ") + line);
     const auto started = command.start();

@@ -42,9 +42,11 @@ TEST_CASE("root rules: the root of the file system and the kernel's own are refu
   CHECK(rules.check("/home/user/project").has_value());
 }
 
-TEST_CASE("root rules: what is, contains or lies in something of the daemon's is refused, but for the entries of copies") {
+TEST_CASE(
+    "root rules: what is, contains or lies in something of the daemon's is refused, but for the entries of copies") {
   const workspace::root_rules rules(own_of("/d"), std::nullopt);
-  for (const char* path : {"/d", "/d/state", "/d/state/sbxd", "/d/state/sbxd/x", "/d/state/sbxd/copies", "/d/run", "/d/run/sbxd/sbxd.sock"})
+  for (const char* path : {"/d", "/d/state", "/d/state/sbxd", "/d/state/sbxd/x", "/d/state/sbxd/copies", "/d/run",
+                           "/d/run/sbxd/sbxd.sock"})
     CHECK(kind_of(rules.check(path)) == error_kind::denied);
   CHECK(rules.check("/d/state/sbxd/copies/0123").has_value());
   CHECK(rules.check("/d/state/sbxd-other").has_value());

@@ -33,6 +33,7 @@ class attachment {
   outcome<void> send_typed();
   outcome<void> resize();
   outcome<void> reconnect();
+  void show_rest();
   template <class Method>
   outcome<std::int64_t> send(const typename Method::params& params) {
     return link_->send(Method::name, proto::encode_text(params));
@@ -70,7 +71,21 @@ outcome<std::optional<proto::exit_info>> attachment::run() {
     if (auto again = reconnect(); !again) return fail(std::move(again.error()));
   }
   if (broken_) return fail(std::move(*broken_));
+  if (end_) show_rest();
   return end_;
+}
+
+// The end may be told before the last output is: what was written by then is read by its offset.
+void attachment::show_rest() {
+  proto::pty_read_params params;
+  params.pty = pty_;
+  params.window.encoding = proto::encoding::base64;  // no byte is held back
+  for (int pieces = 0; pieces < 8; ++pieces) {  // a background process may write for ever
+    params.window.offset = offset_;
+    const auto answer = link_->call<proto::pty_read>(params);
+    if (!answer || answer->value.content.bytes.empty() || !write_out(answer->value.content.bytes)) return;
+    offset_ = answer->value.next_offset;
+  }
 }
 
 outcome<void> attachment::follow() {

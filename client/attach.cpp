@@ -80,7 +80,7 @@ void attachment::show_rest() {
   proto::pty_read_params params;
   params.pty = pty_;
   params.window.encoding = proto::encoding::base64;  // no byte is held back
-  for (int pieces = 0; pieces < 8; ++pieces) {  // a background process may write for ever
+  for (int pieces = 0; pieces < 8; ++pieces) {       // a background process may write for ever
     params.window.offset = offset_;
     const auto answer = link_->call<proto::pty_read>(params);
     if (!answer || answer->value.content.bytes.empty() || !write_out(answer->value.content.bytes)) return;

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -28,6 +29,13 @@ union control_buffer {
   char bytes[CMSG_SPACE(sizeof(int) * fds_received_max)];
 };
 
+// A connection to this very daemon that the daemon held would keep itself alive for ever.
+bool leads_to_ourselves(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == ::getpid();
+}
+
 fd_bundle take_fds(msghdr& message) {
   fd_bundle bundle;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
@@ -37,6 +45,7 @@ fd_bundle take_fds(msghdr& message) {
       int number = -1;
       std::memcpy(&number, CMSG_DATA(c) + i * sizeof(int), sizeof number);
       bundle.fds.emplace_back(number);
+      if (leads_to_ourselves(number)) bundle.fds.back().reset();  // its place in the count stays
     }
   }
   bundle.too_many = bundle.fds.size() > frame_fds_max;

@@ -91,7 +91,9 @@ TEST_CASE("inheritance: the environment is a fixed small set and nothing of the 
   CHECK(names.count("XDG_RUNTIME_DIR") == 0);
   CHECK(names.count("NOTIFY_SOCKET") == 0);
   CHECK(w.out("cat /proc/self/environ | tr '\\0' '\\n' | grep -c do-not-leak; true") == "0\n");
-  CHECK(w.out("test -w \"$HOME\" && test -w \"$TMPDIR\" && echo yes") == "yes\n");
+  // Without walls the home is the user's own, which need not exist.
+  if (isolated()) CHECK(w.out("test -w \"$HOME\" && echo yes") == "yes\n");
+  CHECK(w.out("test -w \"$TMPDIR\" && echo yes") == "yes\n");
 }
 
 TEST_CASE("inheritance: the call's env wins over the workspace's, and null removes") {

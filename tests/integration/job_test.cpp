@@ -75,6 +75,7 @@ TEST_CASE("job: split streams have offsets of their own") {
 TEST_CASE("job: the same key is the same job; other parameters a conflict") {
   jobs w;
   const std::string first = w.begin("echo x >>started; sleep 30", {{"key", "k"}});
+  REQUIRE(eventually([&] { return read_file(w.root + "/started") == "x\n"; }));
   CHECK(w.begin("echo x >>started; sleep 30", {{"key", "k"}}) == first);
   CHECK(w.c.kind("job.start", {{"workspace", w.workspace}, {"command", "other"}, {"key", "k"}}) == "conflict");
   w.c.call("job.stop", {{"job", first}, {"grace_ms", 100}});
@@ -195,7 +196,8 @@ TEST_CASE("job.stop: ends every descendant and keeps the last output") {
   CHECK(ended["status"] == "exited");
   CHECK(ended["exit"]["outcome"] == "stopped");
   CHECK(ended["exit"]["code"] == 4);
-  CHECK(w.collect(job)["data"] == "bye\n");
+  // bash may tell before of the children that it lost.
+  CHECK(w.collect(job)["data"].get<std::string>().ends_with("bye\n"));
 }
 
 TEST_CASE("job: exited and closed are two events, told to a follower in order") {

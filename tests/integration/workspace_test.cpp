@@ -204,7 +204,8 @@ TEST_CASE("workspace: its processes are told, with argv for this session's own")
   const int id = w.c.start("exec.run", {{"workspace", w.workspace}, {"argv", {"sleep", "600"}}});
   json found;
   REQUIRE(eventually([&] {
-    for (const json& process : w.c.call("workspace.processes", {{"workspace", w.workspace}})["processes"]) {
+    const json seen = w.c.call("workspace.processes", {{"workspace", w.workspace}});
+    for (const json& process : seen["processes"]) {
       if (process.contains("argv") && process["argv"] == json::array({"sleep", "600"})) found = process;
     }
     return !found.is_null();

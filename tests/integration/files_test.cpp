@@ -454,7 +454,8 @@ TEST_CASE("fs: every returned path can be given back, in several roots") {
     CHECK(c.call("fs.read", {{"workspace", workspace}, {"path", path}})["data"].get<std::string>().substr(0, 6) ==
           "needle");
   }
-  for (const json& match : c.call("fs.grep", {{"workspace", workspace}, {"pattern", "needle"}})["matches"]) {
+  const json found = c.call("fs.grep", {{"workspace", workspace}, {"pattern", "needle"}});
+  for (const json& match : found["matches"]) {
     CHECK(c.call("fs.stat", {{"workspace", workspace}, {"path", match["path"]}})["type"] == "file");
   }
 }

@@ -21,7 +21,8 @@ outbox_limits small() {
   return limits;
 }
 task<void> wait_room(outbox& box, int& answer) {
-  answer = co_await box.room() ? 1 : 0;
+  const bool room = co_await box.room();
+  answer = room ? 1 : 0;
 }
 }  // namespace
 

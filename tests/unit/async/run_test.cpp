@@ -114,7 +114,8 @@ task<void> deadlines(fixture&, std::vector<int>& log) {
   log.push_back(got.value_or(-1));
   bool ended = false;
   auto slow = with_deadline(note_end(ended), 5ms);
-  log.push_back(co_await std::move(slow) ? 1 : 0);
+  const bool in_time = co_await std::move(slow);
+  log.push_back(in_time ? 1 : 0);
   log.push_back(ended ? 1 : 0);
   try {
     auto broken = with_deadline(fails(), 1s);

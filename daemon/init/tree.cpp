@@ -1,6 +1,7 @@
 #include "daemon/init/tree.hpp"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -84,6 +85,47 @@ class number_reader {
   pid_t number_ = 0;
 };
 
+// Adds the children of all threads of a process to the table. False when the kernel does not list them.
+bool add_children(pid_t pid, std::size_t& count) {
+  const int tasks = open_of(pid, "/task");
+  DIR* directory = tasks >= 0 ? fdopendir(tasks) : nullptr;
+  if (!directory) {
+    if (tasks >= 0) close(tasks);
+    return errno == ENOENT || errno == ESRCH;  // it is gone, and its children with it or elsewhere
+  }
+  bool listed = true;
+  while (dirent* task = readdir(directory)) {
+    if (task->d_name[0] == '.' || strlen(task->d_name) > 12) continue;
+    char name[32];
+    strcpy(name, task->d_name);
+    strcat(name, "/children");
+    const int fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      listed = listed && faccessat(tasks, task->d_name, F_OK, 0) != 0;  // a thread that ended
+      continue;
+    }
+    char text[4096];
+    number_reader numbers;
+    for (ssize_t got; (got = read(fd, text, sizeof text)) > 0;) {
+      numbers.feed(text, static_cast<std::size_t>(got), [&](pid_t child) {
+        if ((count < capacity || grow()) && read_stat(child, table[count])) ++count;
+      });
+    }
+    close(fd);
+  }
+  closedir(directory);
+  return listed;
+}
+
+// As read_descendants, by the lists of children: its cost is the tree's, not the machine's. While a tree forks and ends
+// it may miss some: good for signals that ask, not for what must reach everybody.
+snapshot walk_descendants(pid_t root) {
+  std::size_t count = 0;
+  bool listed = add_children(root, count);
+  for (std::size_t i = 0; listed && i < count; ++i) listed = add_children(table[i].pid, count);
+  return listed ? snapshot{table, count} : read_descendants(root);
+}
+
 }  // namespace
 
 std::size_t read_arguments(pid_t pid, char* into, std::size_t room) {
@@ -136,7 +178,7 @@ snapshot read_descendants(pid_t root) {
 }
 
 void signal_descendants(int number) {
-  const snapshot below = read_descendants(getpid());
+  const snapshot below = number == SIGKILL ? read_descendants(getpid()) : walk_descendants(getpid());
   for (std::size_t i = 0; i < below.count; ++i) {
     const process_entry& entry = below.entries[i];
     if (!is_alive(entry)) continue;

@@ -49,7 +49,7 @@ async::task<result<place>> core::find_place(rpc::call_context& call, std::string
                                             std::optional<std::string> session, std::optional<std::string> workspace) {
   const auto data = data_of(call);
   const std::uint64_t number = call.connection()->number();
-  auto finding = run_on(
+  auto finding = async::call_on(
       registry.strand(),
       [this, data, number, method, session = std::move(session), workspace = std::move(workspace)]() -> result<place> {
         place out;
@@ -73,7 +73,7 @@ async::task<result<core::found_handle>> core::find_handle(rpc::call_context& cal
                                                           std::optional<std::string> command) {
   const auto data = data_of(call);
   const std::uint64_t number = call.connection()->number();
-  auto finding = run_on(
+  auto finding = async::call_on(
       registry.strand(),
       [this, data, number, method, kind, session = std::move(session), id = std::move(id)]() -> result<found_handle> {
         found_handle out;
@@ -151,7 +151,7 @@ rpc::connection_hooks connection_hooks(core& c) {
 }
 
 async::task<void> fill_stats(core& c, proto::stats_result& into) {
-  auto counting = run_on(c.registry.strand(), [&c] { return c.registry.count(); });
+  auto counting = async::call_on(c.registry.strand(), [&c] { return c.registry.count(); });
   const auto found = co_await std::move(counting);
   into.sessions = static_cast<std::int64_t>(found.sessions);
   into.workspaces = static_cast<std::int64_t>(found.workspaces);

@@ -94,18 +94,6 @@ class core {
 // Progress of a long start, told to whoever made the call. Safe to call from any strand, and after the call has ended.
 sandbox::progress_fn progress_to(rpc::call_context& context);
 
-// Runs f() on another strand.
-template <class F>
-async::task<std::invoke_result_t<F>> call_here(F f) {
-  co_return f();
-}
-template <class F>
-async::task<std::invoke_result_t<F>> run_on(async::asio::any_io_executor strand, F f) {
-  auto work = call_here(std::move(f));
-  auto pending = async::on(std::move(strand), std::move(work));
-  co_return co_await std::move(pending);
-}
-
 // A handler that is a free coroutine over the core.
 template <class F>
 auto with(core& c, F serve) {

@@ -114,13 +114,6 @@ process::exec_stop stop_for(rpc::stop_reason why) {
   return why == rpc::stop_reason::cancelled ? process::exec_stop::cancel : process::exec_stop::kill;
 }
 
-async::task<void> stop_when_asked(rpc::call_context& call, exec_ptr command) {
-  auto waiting = call.stopping().wait();
-  co_await std::move(waiting);
-  const auto how = stop_for(call.stopped_by());
-  async::asio::dispatch(command->strand(), [command, how] { command->stop(how); });
-}
-
 struct begun {
   begun() = default;
   exec_ptr command;
@@ -190,18 +183,27 @@ error stopped() {
   return error(error_kind::cancelled, "The request was cancelled.");
 }
 
-// Runs it to its end, watching for the call to be stopped.
+// Runs it to its end, or until the call is stopped. The call is stopped on the strand of its connection, where this
+// runs.
 async::task<result<process::exec_result>> run_to_end(rpc::call_context& call, exec_ptr command,
                                                      process::exec_request request) {
-  async::task_group watching(co_await async::asio::this_coro::executor);
-  watching.spawn("stopping an exec.run", stop_when_asked(call, command));
+  auto stop = [&call, command] {
+    async::asio::dispatch(command->strand(), [command, how = stop_for(call.stopped_by())] { command->stop(how); });
+  };
+  const auto watching = call.stopping().on_set(std::move(stop));
   auto running = command->run(std::move(request));
   auto there = async::on(command->strand(), std::move(running));
-  auto ended = co_await std::move(there);
-  watching.cancel();
-  auto joining = watching.join();
-  co_await std::move(joining);
-  co_return ended;
+  co_return co_await std::move(there);
+}
+
+// Whoever has a say in it is asked, until the call is stopped.
+async::task<result<void>> ask_unless_stopped(rpc::call_context& call, const place& where, const command_wish& wish) {
+  if (where.to_ask.empty()) co_return result<void>();
+  auto asking = ask_about_command(where, proto::exec_run::name, wish);
+  auto asked = async::until(call.stopping(), std::move(asking));
+  const auto allowed = co_await std::move(asked);
+  if (!allowed) co_return fail(stopped());
+  co_return *allowed;
 }
 
 void keep_survivors(core& c, const place& where, std::shared_ptr<process::process_tree> left) {
@@ -221,7 +223,7 @@ proto::exec_run_result describe_result(process::exec_result ended, std::optional
 // What was an exec.run is a job of its session from now on; answers its handle.
 async::task<std::string> become_job(core& c, std::shared_ptr<workspace::session> session,
                                     std::shared_ptr<job_place> place, std::shared_ptr<process::job> job) {
-  auto becoming = run_on(c.registry.strand(), [&c, session, handle = place->keep(), job] {
+  auto becoming = async::call_on(c.registry.strand(), [&c, session, handle = place->keep(), job] {
     handle->hidden = false;
     handle->started(job);
     c.tasks().spawn("the end of a recording", watch_closing(session, handle));
@@ -253,11 +255,8 @@ answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_pa
   const command_wish wish(wanted);
   exec_slot slot(core::data_of(call), call.id());
 
-  auto asking = ask_about_command(*where, proto::exec_run::name, wish);
-  auto asked = async::until(call.stopping(), std::move(asking));
-  const auto allowed = co_await std::move(asked);
-  if (!allowed) co_return fail(stopped());
-  if (!*allowed) co_return fail(allowed->error());
+  auto asking = ask_unless_stopped(call, *where, wish);
+  if (auto allowed = co_await std::move(asking); !allowed) co_return fail(allowed.error());
 
   std::shared_ptr<job_place> job;
   if (wanted.yield_ms) job = std::make_shared<job_place>(c, where->session);

@@ -158,7 +158,7 @@ answer<proto::job_collect> collect(core& c, rpc::call_context& call, proto::job_
     proto::job_collect_result answer;
     bool delivered = false;
   };
-  auto collecting = run_on(found->what->strand(), [job = job_of(*found), wanted] {
+  auto collecting = async::call_on(found->what->strand(), [job = job_of(*found), wanted] {
     const auto bytes = static_cast<std::size_t>(wanted.max_bytes);
     const auto how = reading_for(wanted.encoding);
     taken out;
@@ -257,8 +257,9 @@ answer<proto::job_signal> signal(core& c, rpc::call_context& call, proto::job_si
   auto finding = find_recording(c, call, proto::job_signal::name, wanted.session, kind, wanted.job);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto sending = run_on(found->what->strand(), [what = found->what, number = *number,
-                                                target = to_target(wanted.target)] { what->signal(number, target); });
+  auto sending = async::call_on(
+      found->what->strand(),
+      [what = found->what, number = *number, target = to_target(wanted.target)] { what->signal(number, target); });
   co_await std::move(sending);
   co_return proto::nothing();
 }
@@ -277,7 +278,7 @@ answer<proto::job_list> list(core& c, rpc::call_context& call, proto::session_pa
   if (!found) co_return fail(found.error());
   proto::job_list_result out;
   for (const auto& each : *found) {
-    auto looking = run_on(each.what->strand(), [each] {
+    auto looking = async::call_on(each.what->strand(), [each] {
       proto::job_entry entry;
       entry.job = each.handle->id();
       entry.command = each.handle->line;

@@ -30,7 +30,7 @@ result<std::string> add(core& c, connection_data& data, std::shared_ptr<rpc::pee
 }
 
 answer<proto::policy_register> enlist(core& c, rpc::call_context& call, proto::policy_register_params wanted) {
-  auto adding = run_on(c.registry.strand(), [&c, data = core::data_of(call), peer = call.connection(), wanted] {
+  auto adding = async::call_on(c.registry.strand(), [&c, data = core::data_of(call), peer = call.connection(), wanted] {
     return add(c, *data, peer, wanted);
   });
   auto id = co_await std::move(adding);
@@ -41,7 +41,7 @@ answer<proto::policy_register> enlist(core& c, rpc::call_context& call, proto::p
 }
 
 answer<proto::policy_unregister> retire(core& c, rpc::call_context&, proto::policy_unregister_params wanted) {
-  auto removing = run_on(c.registry.strand(), [&c, id = wanted.authorizer] { return c.policy.remove(id); });
+  auto removing = async::call_on(c.registry.strand(), [&c, id = wanted.authorizer] { return c.policy.remove(id); });
   if (auto done = co_await std::move(removing); !done) co_return fail(done.error());
   co_return proto::nothing();
 }

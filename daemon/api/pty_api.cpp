@@ -83,9 +83,9 @@ answer<proto::pty_resize> resize(core& c, rpc::call_context& call, proto::pty_re
   auto finding = find_recording(c, call, proto::pty_resize::name, wanted.session, kind, wanted.pty);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto resizing = run_on(found->what->strand(), [pty = pty_of(*found), size = to_size(wanted.rows, wanted.cols)] {
-    return pty->resize(size);
-  });
+  auto resizing =
+      async::call_on(found->what->strand(),
+                     [pty = pty_of(*found), size = to_size(wanted.rows, wanted.cols)] { return pty->resize(size); });
   if (auto done = co_await std::move(resizing); !done) co_return fail(done.error());
   co_return proto::nothing();
 }
@@ -153,8 +153,9 @@ answer<proto::pty_signal> signal(core& c, rpc::call_context& call, proto::pty_si
   auto finding = find_recording(c, call, proto::pty_signal::name, wanted.session, kind, wanted.pty);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto sending = run_on(found->what->strand(), [what = found->what, number = *number,
-                                                target = to_target(wanted.target)] { what->signal(number, target); });
+  auto sending = async::call_on(
+      found->what->strand(),
+      [what = found->what, number = *number, target = to_target(wanted.target)] { what->signal(number, target); });
   co_await std::move(sending);
   co_return proto::nothing();
 }
@@ -175,7 +176,7 @@ answer<proto::pty_list> list(core& c, rpc::call_context& call, proto::session_pa
   if (!found) co_return fail(found.error());
   proto::pty_list_result out;
   for (const auto& each : *found) {
-    auto looking = run_on(each.what->strand(), [each] {
+    auto looking = async::call_on(each.what->strand(), [each] {
       proto::pty_entry entry;
       entry.pty = each.handle->id();
       entry.command = each.handle->line;

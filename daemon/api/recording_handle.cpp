@@ -87,7 +87,7 @@ async::task<result<found_recording>> find_recording(core& c, rpc::call_context& 
   found_recording out;
   out.session = found->where.session;
   out.handle = std::static_pointer_cast<recording_handle>(found->handle);
-  auto looking = run_on(c.registry.strand(), [handle = out.handle] { return handle->what(); });
+  auto looking = async::call_on(c.registry.strand(), [handle = out.handle] { return handle->what(); });
   out.what = co_await std::move(looking);
   if (!out.what) co_return fail(workspace::no_such_handle(id));
   co_return out;
@@ -107,7 +107,7 @@ async::task<result<std::vector<found_recording>>> list_recordings(core& c, rpc::
     auto asking = ask(where->to_ask, std::move(what));
     if (auto allowed = co_await std::move(asking); !allowed) co_return fail(allowed.error());
   }
-  auto looking = run_on(c.registry.strand(), [session = where->session, kind] {
+  auto looking = async::call_on(c.registry.strand(), [session = where->session, kind] {
     forget_old(*session);
     std::vector<found_recording> out;
     for (const auto& [id, held] : session->handles) {

@@ -10,7 +10,7 @@ namespace sbx::api {
 namespace {
 
 answer<proto::session_open> open(core& c, rpc::call_context&, proto::session_open_params wanted) {
-  auto opening = run_on(c.registry.strand(), [&c, wanted]() -> result<std::string> {
+  auto opening = async::call_on(c.registry.strand(), [&c, wanted]() -> result<std::string> {
     auto made = c.registry.open_session(wanted.name, to_ms(wanted.detach_ttl_ms));
     if (!made) return fail(made.error());
     return (*made)->id;
@@ -24,7 +24,7 @@ answer<proto::session_open> open(core& c, rpc::call_context&, proto::session_ope
 
 answer<proto::session_attach> attach(core& c, rpc::call_context& call, proto::session_attach_params wanted) {
   const auto data = core::data_of(call);
-  auto attaching = run_on(c.registry.strand(), [&c, data, id = wanted.session]() -> result<void> {
+  auto attaching = async::call_on(c.registry.strand(), [&c, data, id = wanted.session]() -> result<void> {
     auto found = c.session_of(*data, id);
     if (!found) return fail(found.error());
     if (data->attached == *found || data->closed) return {};
@@ -59,7 +59,7 @@ answer<proto::session_close> close(core& c, rpc::call_context& call, proto::sess
 
 answer<proto::session_get> get(core& c, rpc::call_context& call, proto::session_params wanted) {
   const auto data = core::data_of(call);
-  auto looking = run_on(c.registry.strand(), [&c, data, wanted]() -> result<proto::session_get_result> {
+  auto looking = async::call_on(c.registry.strand(), [&c, data, wanted]() -> result<proto::session_get_result> {
     auto found = c.session_of(*data, wanted.session);
     if (!found) return fail(found.error());
     const auto& session = **found;

@@ -71,7 +71,7 @@ process::shell_options make_options(core& c, const place& where, const proto::sh
 // Gives the place in the session up again when the shell did not start.
 async::task<result<void>> add_handle(core& c, std::shared_ptr<workspace::session> session,
                                      std::shared_ptr<shell_handle> handle) {
-  auto adding = run_on(c.registry.strand(), [&c, session, handle]() -> result<void> {
+  auto adding = async::call_on(c.registry.strand(), [&c, session, handle]() -> result<void> {
     return c.registry.add_handle(*session, handle, c.registry.known().max_shells);
   });
   co_return co_await std::move(adding);
@@ -168,8 +168,8 @@ answer<proto::shell_close> close(core& c, rpc::call_context& call, proto::shell_
   if (!found) co_return fail(found.error());
   auto ending = found->handle->end();
   co_await std::move(ending);
-  auto forgetting =
-      run_on(c.registry.strand(), [session = found->where.session, id = wanted.shell] { session->handles.erase(id); });
+  auto forgetting = async::call_on(c.registry.strand(),
+                                   [session = found->where.session, id = wanted.shell] { session->handles.erase(id); });
   co_await std::move(forgetting);
   co_return proto::nothing();
 }

@@ -23,7 +23,7 @@ class watch_handle final : public workspace::handle {
 
   async::task<void> end() override {
     ended_ = true;
-    auto cancelling = run_on(connection_, [this] { telling.cancel(); });
+    auto cancelling = async::call_on(connection_, [this] { telling.cancel(); });
     co_await std::move(cancelling);
   }
   bool active() const override { return !ended_; }
@@ -113,7 +113,7 @@ answer<proto::fs_watch> watch(core& c, rpc::call_context& call, proto::fs_watch_
   auto handle = std::make_shared<watch_handle>(workspace::make_handle("wat-"), at->key, call.connection()->strand());
   const std::string id = handle->id();
   const auto session = at->where.session;
-  auto adding = run_on(c.registry.strand(), [&c, session, handle]() -> result<void> {
+  auto adding = async::call_on(c.registry.strand(), [&c, session, handle]() -> result<void> {
     return c.registry.add_handle(*session, handle, c.registry.known().max_watches);
   });
   if (auto added = co_await std::move(adding); !added) co_return fail(added.error());
@@ -129,8 +129,8 @@ answer<proto::fs_unwatch> unwatch(core& c, rpc::call_context& call, proto::fs_un
   auto finding = c.find_handle(call, proto::fs_unwatch::name, wanted.session, kind, wanted.watch);
   auto found = co_await std::move(finding);
   if (!found) co_return fail(found.error());
-  auto ending =
-      run_on(c.registry.strand(), [session = found->where.session, id = wanted.watch] { session->handles.erase(id); });
+  auto ending = async::call_on(c.registry.strand(),
+                               [session = found->where.session, id = wanted.watch] { session->handles.erase(id); });
   co_await std::move(ending);
   auto stopping = found->handle->end();
   co_await std::move(stopping);

@@ -123,8 +123,8 @@ answer<proto::workspace_get> get(core& c, rpc::call_context& call, proto::worksp
   auto finding = find(c, call, proto::workspace_get::name, wanted);
   auto where = co_await std::move(finding);
   if (!where) co_return fail(where.error());
-  auto looking = run_on(c.registry.strand(),
-                        [where = *where, id = wanted.workspace] { return describe_held(*where.session, id); });
+  auto looking = async::call_on(c.registry.strand(),
+                                [where = *where, id = wanted.workspace] { return describe_held(*where.session, id); });
   co_return co_await std::move(looking);
 }
 
@@ -134,7 +134,7 @@ answer<proto::workspace_list> list(core& c, rpc::call_context& call, proto::sess
   if (!where) co_return fail(where.error());
   auto asking = ask_about(*where, proto::workspace_list::name, std::nullopt);
   if (auto allowed = co_await std::move(asking); !allowed) co_return fail(allowed.error());
-  auto looking = run_on(c.registry.strand(), [where = *where] {
+  auto looking = async::call_on(c.registry.strand(), [where = *where] {
     proto::workspace_list_result out;
     for (const auto& [id, held] : where.session->holds) out.workspaces.push_back(describe(held));
     return out;

@@ -51,6 +51,7 @@ void waiters::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     ended.swap(entries_);
+    calls_.clear();
   }
   for (entry& e : ended) complete(std::move(e.waiter), asio::error::operation_aborted);
 }
@@ -62,8 +63,35 @@ void waiters::wake(std::unique_lock<std::mutex>& lock) {
     if (at->seen < generation_) passed.splice(passed.end(), entries_, at);
     at = next;
   }
+  decltype(calls_) called;
+  if (generation_ > 0) called.swap(calls_);
   lock.unlock();
   for (entry& e : passed) complete(std::move(e.waiter), {});
+  for (auto& [id, call] : called) call();
+}
+
+std::uint64_t waiters::call_once_set(std::function<void()> f) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return 0;
+    if (generation_ == 0) {
+      const std::uint64_t id = next_id_++;
+      calls_.emplace_back(id, std::move(f));
+      return id;
+    }
+  }
+  f();
+  return 0;
+}
+
+void waiters::forget(std::uint64_t id) {
+  decltype(calls_) found;  // destroyed without the lock: what it holds may end here
+  const std::lock_guard lock(mutex_);
+  for (auto at = calls_.begin(); at != calls_.end(); ++at) {
+    if (at->first != id) continue;
+    found.splice(found.end(), calls_, at);
+    return;
+  }
 }
 
 void waiters::add(std::uint64_t seen, handler waiter) {
@@ -121,6 +149,15 @@ void event::reset() {
 }
 bool event::is_set() const {
   return waiters_->generation() > 0;
+}
+event::subscription event::on_set(std::function<void()> f) {
+  subscription made;
+  made.id_ = waiters_->call_once_set(std::move(f));
+  if (made.id_ != 0) made.on_ = waiters_;
+  return made;
+}
+event::subscription::~subscription() {
+  if (const auto on = on_.lock()) on->forget(id_);
 }
 task<void> event::wait() {
   return detail::wait_past(waiters_, 0);

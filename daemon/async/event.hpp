@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "daemon/async/task.hpp"
@@ -26,6 +27,23 @@ class event {
 
   // Throws boost::system::system_error(operation_aborted) when the awaiting task is cancelled.
   task<void> wait();
+
+  // Forgets its call when it ends; one that is being made at that moment on another thread is not waited for.
+  class subscription {
+   public:
+    subscription() = default;
+    ~subscription();
+    subscription(subscription&&) = default;
+    subscription& operator=(subscription&&) = delete;
+
+   private:
+    friend class event;
+    std::weak_ptr<detail::waiters> on_;
+    std::uint64_t id_ = 0;
+  };
+  // Calls f once, on the thread that sets the event, or here and now when it is set. Without a coroutine that waits and
+  // must be cancelled: for what mostly never happens.
+  [[nodiscard]] subscription on_set(std::function<void()> f);
 
  private:
   std::shared_ptr<detail::waiters> waiters_;

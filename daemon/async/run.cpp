@@ -31,7 +31,7 @@ struct remote {
   explicit remote(asio::any_io_executor target_) : target(std::move(target_)) {}
   const asio::any_io_executor target;
   asio::cancellation_signal cancel;
-  bool ended = false;
+  bool ended = false, cut = false;  // cut: by an event
 };
 
 void start(const std::shared_ptr<remote>& there, task<void> work, end_handler caller) {
@@ -44,27 +44,47 @@ void start(const std::shared_ptr<remote>& there, task<void> work, end_handler ca
 }
 
 struct initiate_remote {
-  initiate_remote(asio::any_io_executor target_, task<void> work_, cancellation mode_)
-      : target(std::move(target_)), work(std::move(work_)), mode(mode_) {}
+  initiate_remote(std::shared_ptr<remote> there_, task<void> work_, cancellation mode_)
+      : there(std::move(there_)), work(std::move(work_)), mode(mode_) {}
 
   void operator()(end_handler caller) {
-    auto there = std::make_shared<remote>(target);
     auto slot = asio::get_associated_cancellation_slot(caller);
     if (mode == cancellation::forward && slot.is_connected()) {
-      slot.assign([there](asio::cancellation_type type) {
+      slot.assign([there = there](asio::cancellation_type type) {
         asio::post(there->target, [there, type] {
           if (!there->ended) there->cancel.emit(type);
         });
       });
     }
-    asio::dispatch(target, [there, work = std::move(work), caller = std::move(caller)]() mutable {
+    asio::dispatch(there->target, [there = there, work = std::move(work), caller = std::move(caller)]() mutable {
       start(there, std::move(work), std::move(caller));
     });
   }
 
-  asio::any_io_executor target;
+  std::shared_ptr<remote> there;
   task<void> work;
   cancellation mode;
+};
+
+struct initiate_call {
+  initiate_call(asio::any_io_executor target_, std::function<void()> f_)
+      : target(std::move(target_)), f(std::move(f_)) {}
+
+  void operator()(end_handler caller) {
+    asio::dispatch(target, [f = std::move(f), caller = std::move(caller)]() mutable {
+      std::exception_ptr failure;
+      try {
+        f();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      auto executor = asio::get_associated_executor(caller);
+      asio::post(executor, [caller = std::move(caller), failure]() mutable { std::move(caller)(failure); });
+    });
+  }
+
+  asio::any_io_executor target;
+  std::function<void()> f;
 };
 
 bool is_aborted(const std::exception_ptr& failure) {
@@ -88,11 +108,19 @@ task<bool> settle(std::exception_ptr failure, bool other_first) {
 
 }  // namespace
 
-task<void> run_on(asio::any_io_executor target, task<void> work, cancellation mode) {
-  initiate_remote initiation(std::move(target), std::move(work), mode);
+template <class Initiation>
+task<void> initiated(Initiation initiation) {
   auto pending = asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(std::move(initiation),
                                                                                                asio::use_awaitable);
-  co_await std::move(pending);
+  return pending;
+}
+
+task<void> run_on(asio::any_io_executor target, task<void> work, cancellation mode) {
+  return initiated(initiate_remote(std::make_shared<remote>(std::move(target)), std::move(work), mode));
+}
+
+task<void> call_on(asio::any_io_executor target, std::function<void()> f) {
+  return initiated(initiate_call(std::move(target), std::move(f)));
 }
 
 task<bool> run_for(task<void> work, duration limit) {
@@ -108,12 +136,23 @@ task<bool> run_for(task<void> work, duration limit) {
 
 task<bool> run_until(task<void> work, event& stop) {
   if (stop.is_set()) co_return false;
-  const auto executor = co_await asio::this_coro::executor;
-  auto group = asio::experimental::make_parallel_group(asio::co_spawn(executor, std::move(work), asio::deferred),
-                                                       asio::co_spawn(executor, stop.wait(), asio::deferred));
-  auto pending = group.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-  const auto [order, failure, stop_failure] = co_await std::move(pending);
-  auto settled = settle(failure, order[0] == 1);
+  const auto there = std::make_shared<remote>(co_await asio::this_coro::executor);
+  auto cut = [there] {
+    asio::post(there->target, [there] {
+      if (there->ended) return;
+      there->cut = true;
+      there->cancel.emit(asio::cancellation_type::terminal);
+    });
+  };
+  const auto watching = stop.on_set(std::move(cut));
+  std::exception_ptr failure;
+  try {
+    auto pending = initiated(initiate_remote(there, std::move(work), cancellation::forward));
+    co_await std::move(pending);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  auto settled = settle(failure, there->cut);
   co_return co_await std::move(settled);
 }
 

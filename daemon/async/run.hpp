@@ -6,6 +6,7 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -22,6 +23,7 @@ namespace detail {
 // Runs work on `target`. Cancellation of the caller is forwarded when `forward` says so.
 enum class cancellation { forward, keep_away };
 task<void> run_on(asio::any_io_executor target, task<void> work, cancellation mode);
+task<void> call_on(asio::any_io_executor target, std::function<void()> f);
 
 // True when the work ended by itself first; false when it was cancelled by the deadline or event. Rethrows its
 // exception (operation_aborted only when the caller itself was cancelled).
@@ -45,6 +47,23 @@ task<T> on(asio::any_io_executor target, task<T> work) {
     std::optional<T> value;
     auto stored = detail::store(std::move(work), value);
     auto pending = detail::run_on(std::move(target), std::move(stored), detail::cancellation::forward);
+    co_await std::move(pending);
+    co_return std::move(*value);
+  }
+}
+
+// Calls f() on another strand, awaits its answer, and comes back. For what does not wait: no coroutine is made there,
+// and a cancellation of the caller changes nothing about it.
+template <class F>
+task<std::invoke_result_t<F&>> call_on(asio::any_io_executor target, F f) {
+  using answer = std::invoke_result_t<F&>;
+  if constexpr (std::is_void_v<answer>) {
+    auto pending = detail::call_on(std::move(target), std::ref(f));
+    co_await std::move(pending);
+  } else {
+    std::optional<answer> value;
+    auto call = [&f, &value] { value.emplace(f()); };
+    auto pending = detail::call_on(std::move(target), std::ref(call));
     co_await std::move(pending);
     co_return std::move(*value);
   }

@@ -3,9 +3,11 @@
 
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "daemon/async/task.hpp"
 
@@ -23,6 +25,11 @@ class waiters : public std::enable_shared_from_this<waiters> {
   // Calls the handler (posted to its executor) once generation() > seen, or with operation_aborted.
   void add(std::uint64_t seen, handler waiter);
 
+  // Calls f, on the thread that does it, once generation() > 0; at once when it is so already (answers 0 then). Closing
+  // forgets it.
+  std::uint64_t call_once_set(std::function<void()> f);
+  void forget(std::uint64_t id);
+
  private:
   struct entry {
     entry(std::uint64_t id_, std::uint64_t seen_, handler waiter_) : id(id_), seen(seen_), waiter(std::move(waiter_)) {}
@@ -34,7 +41,8 @@ class waiters : public std::enable_shared_from_this<waiters> {
 
   mutable std::mutex mutex_;
   std::list<entry> entries_;
-  std::uint64_t generation_ = 0, next_id_ = 0;
+  std::list<std::pair<std::uint64_t, std::function<void()>>> calls_;
+  std::uint64_t generation_ = 0, next_id_ = 1;
   bool closed_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <memory>
 
 #include "daemon/async/run.hpp"
 #include "daemon/async/task_group.hpp"
@@ -74,6 +75,30 @@ TEST_CASE("event: its end ends the waiting") {
   io.poll();
   CHECK(group.size() == 0);
   CHECK(count == 0);
+}
+
+TEST_CASE("event: calls once when it is set, at once when it was, and not after the subscription's end") {
+  event e;
+  int early = 0, ended = 0, late = 0;
+  const auto kept = e.on_set([&early] { ++early; });
+  {
+    const auto forgotten = e.on_set([&ended] { ++ended; });
+  }
+  CHECK(early == 0);
+  e.set();
+  e.set();
+  const auto after = e.on_set([&late] { ++late; });
+  CHECK(early == 1);
+  CHECK(ended == 0);
+  CHECK(late == 1);
+}
+
+TEST_CASE("event: a subscription may outlive its event") {
+  int called = 0;
+  auto e = std::make_unique<event>();
+  const auto kept = e->on_set([&called] { ++called; });
+  e.reset();
+  CHECK(called == 0);
 }
 
 TEST_CASE("signal: no change is missed between the look and the wait") {

@@ -71,6 +71,37 @@ task<void> stay_away(fixture& f, bool& ended) {
 }
 }  // namespace
 
+namespace {
+task<void> call_there(fixture& f, bool& inside, bool& back, int& got, bool& thrown) {
+  auto ask = [&f, &inside] {
+    inside = f.there.running_in_this_thread();
+    return std::make_unique<int>(7);
+  };
+  auto pending = call_on(f.there, std::move(ask));
+  got = *co_await std::move(pending);
+  back = f.here.running_in_this_thread();
+  auto broken = [] { throw std::runtime_error("broken"); };
+  auto failing = call_on(f.there, std::move(broken));
+  try {
+    co_await std::move(failing);
+  } catch (const std::runtime_error&) {
+    thrown = true;
+  }
+}
+}  // namespace
+
+TEST_CASE("call_on: calls on the other strand, and comes back with the value or the failure") {
+  fixture f;
+  bool inside = false, back = false, thrown = false;
+  int got = 0;
+  f.group.spawn("caller", call_there(f, inside, back, got, thrown));
+  f.io.run();
+  CHECK(inside);
+  CHECK(back);
+  CHECK(thrown);
+  CHECK(got == 7);
+}
+
 TEST_CASE("on: cancelling the caller ends the work on its own strand first") {
   fixture f;
   bool ended = false;

@@ -269,6 +269,7 @@ answer<proto::exec_run> run(core& c, rpc::call_context& call, proto::exec_run_pa
 
   request.command = std::move((*ready)->what);
   const exec_ptr command = (*ready)->command;
+  call.keep(command);
   slot.started(command);
   auto running = run_to_end(call, command, std::move(request));
   auto ended = co_await std::move(running);

@@ -34,6 +34,7 @@ class active_call : public call_context {
                 std::optional<std::int64_t> total) override;
   stop_reason stopped_by() const override { return reason_; }
   async::event& stopping() override { return stopping_; }
+  void keep(std::shared_ptr<void> what) override { kept_.push_back(std::move(what)); }
   async::task<void> reserve_reply(std::size_t bytes) override;
 
   // Asks it to end, for the first reason given.
@@ -57,6 +58,7 @@ class active_call : public call_context {
   std::shared_ptr<peer> peer_;
   proto::call call_;
   std::vector<sys::unique_fd> fds_, reply_fds_;
+  std::vector<std::shared_ptr<void>> kept_;
   stop_reason reason_ = stop_reason::none;
   async::event stopping_;
 };

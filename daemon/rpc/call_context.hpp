@@ -43,6 +43,10 @@ class call_context {
   virtual stop_reason stopped_by() const = 0;
   virtual async::event& stopping() = 0;
 
+  // Held until the reply has been queued and, where the client has room, written: what takes time to let go of must not
+  // delay the answer.
+  virtual void keep(std::shared_ptr<void> what) = 0;
+
   // Waits until `bytes` more of replies in the making fit this connection's budget, and holds them until the reply is
   // queued. Handlers with large answers (fs.read) say so before they make them.
   virtual async::task<void> reserve_reply(std::size_t bytes) = 0;

@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "daemon/async/run.hpp"
 #include "daemon/async/task_group.hpp"
@@ -32,6 +33,8 @@ namespace {
 
 constexpr int spawns_unanswered_max = 64;
 constexpr std::size_t spares_wanted = 2;  // one for the next command, one being made meanwhile
+// Making another must not delay the command that took one: it is made after that has ended, or so much later.
+constexpr auto spare_delay = std::chrono::milliseconds(3);
 
 error lost_error() {
   return error(error_kind::sandbox_lost, "the sandbox ended before the command had started").with("retryable", true);
@@ -50,6 +53,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
       : strand(asio::make_strand(context)),
         control(strand, control_fd.release()),
         options(std::move(wanted)),
+        spare_timer(strand),
         tasks(strand),
         sender(control, tasks) {}
 
@@ -60,6 +64,7 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   bool take_listed(const incoming_message& message);
   result<sys::unique_fd> order_anchor();
   void order_spares();
+  void order_spares_soon();
   async::task<result<std::unique_ptr<leash>>> open_leash(async::strand leash_strand);
   async::task<result<std::vector<process_info>>> processes();
   leash_host host_for_leash();
@@ -78,6 +83,8 @@ struct init_link::state : std::enable_shared_from_this<init_link::state> {
   std::string reason;
   sys::unique_fd pts;
   std::deque<sys::unique_fd> spares;  // leashes whose anchors wait already
+  bool spares_due = false;            // the timer runs
+  asio::steady_timer spare_timer;
   std::vector<std::weak_ptr<leash_socket>> leashes;
   std::uint32_t next_serial = 1;
   int spawns = 0;
@@ -264,6 +271,7 @@ async::task<result<std::unique_ptr<leash>>> init_link::state::open_leash(async::
   auto end = spares.empty() ? order_anchor() : result<sys::unique_fd>(std::move(spares.front()));
   if (!spares.empty()) spares.pop_front();
   if (!end) co_return fail(end.error());
+  order_spares_soon();
   auto socket = std::make_shared<leash_socket>(leash_strand, std::move(*end), host_for_leash());
   std::erase_if(leashes, [](const auto& old) { return old.expired(); });
   leashes.push_back(socket);
@@ -275,10 +283,7 @@ leash_host init_link::state::host_for_leash() {
   leash_host host;
   host.answer_timeout = options.answer_timeout;
   host.end_timeout = options.end_timeout;
-  host.spawn_sent = [self = shared_from_this()] {
-    // Now rather than when a spare was taken: making another must not delay the command.
-    asio::dispatch(self->strand, [self] { self->order_spares(); });
-  };
+  host.owner_gone = [self = shared_from_this()] { asio::dispatch(self->strand, [self] { self->order_spares(); }); };
   host.has_ended = [self = shared_from_this()] { return self->dead.load(); };
   host.wait_gone = [self = shared_from_this()] { return self->gone_event.wait(); };
   host.enter_spawn = [self = shared_from_this()]() -> async::task<bool> {
@@ -317,6 +322,17 @@ void init_link::state::order_spares() {
   }
 }
 
+void init_link::state::order_spares_soon() {
+  if (std::exchange(spares_due, true)) return;
+  spare_timer.expires_after(spare_delay);
+  spare_timer.async_wait([weak = weak_from_this()](boost::system::error_code failed) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->spares_due = false;
+    if (!failed) self->order_spares();
+  });
+}
+
 // Those who ask while an answer is on its way share the one after it: init is never asked twice at once.
 async::task<result<std::vector<process_info>>> init_link::state::processes() {
   if (dead) co_return fail(lost_error());
@@ -347,6 +363,7 @@ void init_link::state::die(std::string why) {
   boost::system::error_code ignored;
   control.cancel(ignored);
   spares.clear();
+  spare_timer.cancel();
   for (auto& [serial, waiting] : listings) waiting->answered.set();
   listings.clear();
   if (next_listing) next_listing->answered.set();

@@ -207,6 +207,7 @@ void leash_socket::lose() {
 void leash_socket::abandon() {
   end();
   lose();
+  if (host_.owner_gone) host_.owner_gone();
 }
 
 void leash_socket::end() {
@@ -395,7 +396,6 @@ async::task<result<pid_t>> leash_socket::spawn_placed(spawn_request request) {
   auto sending = send(std::move(packet->bytes), std::move(packet->fds));
   const auto sent = co_await std::move(sending);
   if (!sent && !spawn_answer_) co_return fail(sent.error());
-  host_.spawn_sent();
   auto answered = spawn_answered_.wait();
   co_await std::move(answered);
   co_return *spawn_answer_;

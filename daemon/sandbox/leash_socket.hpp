@@ -25,7 +25,7 @@ struct leash_host {
   leash_host() = default;
   std::function<async::task<bool>()> enter_spawn;  // waits for one of the places; false: the sandbox has ended
   std::function<void()> leave_spawn;
-  std::function<void()> spawn_sent;
+  std::function<void()> owner_gone;                 // nobody waits for this command any more
   std::function<void(std::string reason)> give_up;  // init broke the protocol: the sandbox ends
   std::function<async::task<void>()> wait_gone;     // after its end was ordered: nothing of the sandbox is left
   std::function<bool()> has_ended;
